@@ -10,7 +10,8 @@
  * - The result is a function of the input to the last bit: the order of each sum is part of the definition.
  * - A NaN makes NaN of the values around it that depend on it, and of no others.
  * - It works in 2D and 3D with its defaults; single choices may need a stack.
- * - Axes are z, y, x in arrays, and x, y, z in what users write. In 2D there is no z term.
+ * - Reaches, halos, offsets and sizes of tables are z, y, x; spacing, aspect, sigma, boxes and parameters are
+ *   x, y, z, as users write them. In 2D there is no z term.
  * - Derivatives divide by the sides of a voxel in units of its side along x (vf_context's aspect). */
 #ifndef VF_FILTER_H
 #define VF_FILTER_H
@@ -252,12 +253,12 @@ enum vf_status vf_filter_expand(const struct vf_filter *filter, const struct vf_
 /* All but known_as and, if there are none, params are needed. What is to be read ends without a full stop,
  * and a summary begins with a small letter: help and the manual page add what they need. */
 struct vf_filter {
-    const char *name;    /* as users write it */
-    const char *summary; /* one line, which `volfilter list` prints behind the name */
-    const char
-        *known_as; /* "a|b": what other programs call it, in small letters without '_'; NULL: nothing else */
-    const char *source;            /* the papers and formulae that it follows */
-    bool keeps_type;               /* its result is stored as its input's type; otherwise as float32 */
+    const char *name;     /* as users write it */
+    const char *summary;  /* one line, which `volfilter list` prints behind the name */
+    const char *known_as; /* "a|b": what other programs call it, in small letters without '-' and '_'; NULL:
+                             nothing else */
+    const char *source;   /* the papers and formulae that it follows */
+    bool keeps_type;      /* its result is stored as its input's type; otherwise as float32 */
     const struct vf_param *params; /* [param_count]; at most VF_MAX_PARAMS (src/chain.h) */
     int param_count;
     /* Adds stages, and sets output and output_count. The expansion comes with field 0, no stages, repeat 1
@@ -326,7 +327,8 @@ int vf_add_global(struct vf_expansion *e, const struct vf_global *global, struct
  * axis or, if `isotropic`, in voxels along x, and is divided by the aspect for the others: so it is in
  * filters that use tensors. A physical unit without a known spacing is a usage error, and so are a length in
  * one that is not 0 but below param->least on every axis, which would do nothing and more likely has the
- * wrong unit, and in 2D one along z alone. */
+ * wrong unit, one above param->max, two numbers in a stack, and in 2D one along z alone; in 2D sigma[2] is 0.
+ */
 enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct vf_value *value,
                                     const struct vf_context *context, bool isotropic, double sigma[3],
                                     struct vf_error *error);

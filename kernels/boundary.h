@@ -55,7 +55,8 @@ static inline ptrdiff_t vf_boundary_index(enum vf_boundary boundary, ptrdiff_t i
     }
 }
 
-/* No diffusion flux crosses the outer faces under these. */
+/* No flux of diffusion_step, which alone asks (OPEN_LO, OPEN_HI), crosses the outer faces under these; other
+ * bodies read their neighbours by the boundary rule. */
 static inline int vf_boundary_is_closed(enum vf_boundary boundary)
 {
     return boundary == VF_NEAREST || boundary == VF_REFLECT || boundary == VF_MIRROR;

@@ -29,6 +29,8 @@ typedef int32_t lane_index;
                        axial_3d, z, y, x, cost, face, branches, word)                                        \
     _Static_assert(VF_WORD_##word != VF_WORD_IN_STEP || OF_DIM(in_2d, in_3d) != 1,                           \
                    #name ": a step reads no copies of a row's ends, which a single input may have");         \
+    _Static_assert((face) == 0 || VF_WORD_##word == VF_WORD_NONE,                                            \
+                   #name ": passes that share faces compute no word of bodies");                             \
     BODY_PASS(name, z, y, OF_DIM(in_2d, in_3d), OF_DIM(out_2d, out_3d))                                      \
     static void row_##name(const struct vf_body_row *row)                                                    \
     {                                                                                                        \

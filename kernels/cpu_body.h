@@ -65,8 +65,6 @@ enum pass {
 /* Cells of a block of a row, and of the margins before and after it, in which its columns' neighbours are. */
 #define COLUMN_BLOCK (1920 / (int)sizeof(REAL))
 #define COLUMN_MARGIN (VF_ROW_READ_BEFORE / (int)sizeof(REAL))
-/* As many values as a body may have of a column. */
-enum { MOST_OF_COLUMN = 26 };
 typedef REAL columns_block[COLUMN_BLOCK + 2 * COLUMN_MARGIN];
 
 #define COLUMN(k, at) (((columns_block *)kept)[k][i - begin + (at)])
@@ -125,13 +123,13 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
     {                                                                                                        \
         const int along[] = {z, y}, reach = along[along[0] < along[1]];                                      \
         const bool has_ends = (inputs) == 1 && row->ends.first != NULL;                                      \
+        void *const to[] = {row->out[0], row->out[1], row->out[2], row->out[3], row->out[4], row->out[5]};   \
         if (!puts_results(pass) || (row->place == VF_ROW_IN_RING && row->ahead.row == NULL && !has_ends)) {  \
             VF_OVER_ROW for (ptrdiff_t i = begin; i < end; i++)                                              \
-                body_##name(row->in, reach, row->out, param, row, pass, kept, begin, i, i);                  \
+                body_##name(row->in, reach, to, param, row, pass, kept, begin, i, i);                        \
             return;                                                                                          \
         }                                                                                                    \
         const void *in[] = {ROWS(0), ROWS(9), ROWS(18), ROWS(27), ROWS(36), ROWS(45), ROWS(54), ROWS(63)};   \
-        void *const to[] = {row->out[0], row->out[1], row->out[2], row->out[3], row->out[4], row->out[5]};   \
         const void *const middle = in[VF_ROW_INDEX(reach, 0, 0, 0)];                                         \
         struct vf_body_row own = *row;                                                                       \
         const bool strips = (outputs) > 1 && row->place == VF_ROW_BY_STRIPS;                                 \
@@ -162,7 +160,7 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
 /* A whole row of a body that shares columns, block by block. */
 #define TAKE_COLUMNS(name, row, param, n)                                                            \
     do {                                                                                             \
-        _Alignas(VF_VECTOR_BYTES) columns_block kept[MOST_OF_COLUMN];                                \
+        _Alignas(VF_VECTOR_BYTES) columns_block kept[VF_MOST_OF_COLUMN];                             \
         for (ptrdiff_t begin = 0, end; begin < (n); begin = end) {                                   \
             end = MIN(n, begin + COLUMN_BLOCK);                                                      \
             pass_##name(row, param, COLUMNS_KEPT, kept, begin - COLUMN_MARGIN, end + COLUMN_MARGIN); \

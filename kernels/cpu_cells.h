@@ -1,6 +1,6 @@
 /* Cell functions: one stage at one voxel, for one compute type and dimension, every neighbour looked up
- * through the boundary rule. kernels/cpu_cells.c is compiled once for each combination. Only the reference
- * uses them. */
+ * through the boundary rule. kernels/cpu_cells.c is compiled once for each combination. The reference and the
+ * GPU's benchmark use them. */
 #ifndef VF_CPU_CELLS_H
 #define VF_CPU_CELLS_H
 

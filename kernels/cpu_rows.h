@@ -20,8 +20,9 @@
 #define VF_ROW_INDEX(reach, k, dz, dy) \
     (((k) * (2 * (reach) + 1) + (dz) + (reach)) * (2 * (reach) + 1) + (dy) + (reach))
 
-/* How many values a body may say IN_STEP. */
+/* How many values a body may say IN_STEP, and OF_COLUMN. */
 #define VF_MOST_IN_STEPS 3
+#define VF_MOST_OF_COLUMN 26
 
 /* The most neighbouring rows that are asked of `lines` at once, twice the largest `block`. */
 #define VF_ROW_BLOCK 16

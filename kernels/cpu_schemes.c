@@ -15,7 +15,10 @@ const char *vf_cpu_scheme_names(char *text, size_t room)
 {
     size_t length = 0;
     for (const struct vf_scheme *const *scheme = vf_cpu_schemes; *scheme != NULL && length < room; scheme++)
-        length += (size_t)snprintf(text + length, room - length, "%s%s", length > 0 ? " and " : "",
+        length += (size_t)snprintf(text + length, room - length, "%s%s",
+                                   length == 0         ? ""
+                                   : scheme[1] == NULL ? " and "
+                                                       : ", ",
                                    (*scheme)->name);
     return text;
 }

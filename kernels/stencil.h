@@ -18,13 +18,12 @@
  *                            of the next voxel: a scheme that goes along the axis keeps it, and need not
  *                            compute `lower` there. Once for each axis in a body
  *   UPPER_FACE(axis, upper)  the value of the upper face, for LOWER_FACE, which `upper` computes
- *   OF_COLUMN(k, dx, value)  value number k that depends on inputs at x + dx only, which `value` computes: a
- *                            scheme that goes along x may have it from another voxel. Each once in a body
- *   IN_STEP(step, k, value)  value number k < VF_MOST_IN_STEPS (kernels/cpu_rows.h), which `value` computes
- *                            from inputs, and from values of step number `step` and those before it. Of the
- *                            steps, 0 and 1, a scheme may take each for many voxels ahead of the rest
- *   EIGENVALUES(definite, tensor), EIGENVECTOR(tensor, rank, e)   vf_eigenvalues_of, vf_eigenvector_of;
- *                            at most one of them in a body, once
+ *   OF_COLUMN(k, dx, value)  value number k < VF_MOST_OF_COLUMN (kernels/cpu_rows.h) that depends on inputs
+ * at x + dx only, which `value` computes: a scheme that goes along x may have it from another voxel. Each
+ * once in a body IN_STEP(step, k, value)  value number k < VF_MOST_IN_STEPS (kernels/cpu_rows.h), which
+ * `value` computes from inputs, and from values of step number `step` and those before it. Of the steps, 0
+ * and 1, a scheme may take each for many voxels ahead of the rest EIGENVALUES(definite, tensor),
+ * EIGENVECTOR(tensor, rank, e)   vf_eigenvalues_of, vf_eigenvector_of; at most one of them in a body, once
  *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   see stencil_quotient.h
  *   SQRT(x)                  the root of a float, rounded to nearest
  *   ROOT_OF_STEPS(squares)   SQRT of a sum of squares, each of a difference of two inputs times one of the
@@ -39,7 +38,8 @@
  * LESSER, GREATER and the functions of stencil_math.h only, each rounded once as IEEE 754 says; no compiler
  * may contract or reassociate them. A sum of products is a chain of FMA that starts with a product, in the
  * order z, y, x. What divides much may do it by stencil_quotient.h, the same bits. Choices
- * are written with ?:, never with branches, so that all lanes of a vector do the same.
+ * are written with ?:, never with branches, so that all lanes of a vector do the same. MIN and MAX give their
+ * second operand where either is a NaN: the one that may be a NaN stands there, as in MAX(limit, value).
  *
  * All bodies are compiled in one file: what a header defines beside its body has a name of its own there, and
  * a header that several bodies include has a guard. */

@@ -177,8 +177,9 @@ enum vf_status vf_writer_supports(enum vf_format format, const struct vf_info *r
 /* Opens the output. `result` (copied) is as vf_info_for_result makes it; its tags are the input's, so the
  * input's reader must stay open until vf_writer_finish. `path` "-" is standard output (the bytes are spooled
  * and copied at finish; a caller that wants an error rather than SIGPIPE ignores that signal). The file
- * appears under its name, whole, at vf_writer_finish; until then it is a temporary one beside it. Writing
- * over the input is allowed. BigTIFF is used when the result may pass 4 GiB or the input was one. */
+ * appears under its name, whole, at vf_writer_finish; until then it has no name, or a temporary one beside
+ * it. Writing over the input is allowed. BigTIFF is used when the result may pass 4 GiB or the input was one.
+ */
 enum vf_status vf_writer_open(struct vf_writer **writer, const char *path, enum vf_format format,
                               const struct vf_info *result, const struct vf_output_options *options,
                               struct vf_error *error);

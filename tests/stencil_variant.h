@@ -25,7 +25,7 @@ static REAL trace_read(struct body_trace *trace, int k, int dz, int dy, int dx)
 #define OPEN_HI(axis) 1
 #define EIGENVALUES(definite, tensor) (trace->says_eigenvalues = true, vf_eigenvalues_of(definite, tensor))
 #define EIGENVECTOR(tensor, rank, e) (trace->says_eigenvector = true, vf_eigenvector_of(tensor, rank, e))
-#define OF_COLUMN(k, dx, value) (trace->says_of_column = true, value)
+#define OF_COLUMN(k, dx, value) (trace->most_of_column = MAX(trace->most_of_column, (k) + 1), value)
 #define IN_STEP(step, k, value) (trace->most_in_steps = MAX(trace->most_in_steps, (k) + 1), value)
 #define LOWER_FACE(axis, upper, lower) (trace->says_lower_face = true, lower)
 #include "kernels/stencil.h"

@@ -14,8 +14,8 @@ struct body_trace {
     bool is_read[VF_MAX_INPUTS], is_read_aside[VF_MAX_INPUTS]; /* at all; off the axes */
     int halo[VF_MAX_INPUTS][3];                                /* z, y, x */
     bool is_made[VF_MAX_OUTPUTS];
-    bool says_eigenvalues, says_eigenvector, says_of_column, says_lower_face;
-    int most_in_steps; /* 0 if it does not say IN_STEP */
+    bool says_eigenvalues, says_eigenvector, says_lower_face;
+    int most_in_steps, most_of_column; /* 0 if it does not say IN_STEP, OF_COLUMN */
 };
 
 struct stencil_variant {

@@ -105,7 +105,8 @@ Test(chain, parameter_tables_are_complete)
         cr_expect(filter->summary != NULL && filter->source != NULL, "%s: no summary or no source",
                   filter->name);
         cr_expect_null(strpbrk(filter->name, ":=, "), "%s", filter->name);
-        cr_expect_not(isupper((unsigned char)filter->summary[0]), "%s", filter->summary);
+        cr_expect_not(isupper((unsigned char)filter->summary[0]),
+                      "%s: a summary begins with a small letter: %s", filter->name, filter->summary);
         expect_no_full_stop(filter->summary);
         expect_no_full_stop(filter->source);
         for (int k = 0; k < filter->param_count; k++) {

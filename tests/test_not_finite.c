@@ -42,8 +42,8 @@ static void expect_nan_where_it_reaches(const char *chain, size_t nz, bool by_re
         numbers += !isnan(value);
         cr_expect(isnan(value) || !is_local ||
                       (value == volume_get(&low, i) && value == volume_get(&high, i)),
-                  "%s, %zu planes: voxel %zu: %g, %g, %g", chain, nz, i, value, volume_get(&low, i),
-                  volume_get(&high, i));
+                  "%s, %zu planes: voxel %zu: %g with the NaN, %g and %g with 60 and 120 in its place", chain,
+                  nz, i, value, volume_get(&low, i), volume_get(&high, i));
     }
     cr_expect(numbers > voxels / 4, "%s, %zu planes: %zu numbers are left", chain, nz, numbers);
     vf_volume_free(&out);

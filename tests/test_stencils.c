@@ -56,10 +56,12 @@ static void check_word(const struct stencil_variant *variant, enum vf_stencil_id
         cr_expect_eq(trace.says_eigenvector, word == VF_WORD_EIGENVECTOR,
                      "%s: its body or its line alone says EIGENVECTOR", name);
     }
-    cr_expect_eq(trace.says_of_column, word == VF_WORD_OF_COLUMN,
+    cr_expect_eq(trace.most_of_column > 0, word == VF_WORD_OF_COLUMN,
                  "%s: its body or its line alone says OF_COLUMN", name);
     cr_expect_eq(trace.most_in_steps > 0, word == VF_WORD_IN_STEP,
                  "%s: its body or its line alone says IN_STEP", name);
+    cr_expect_leq(trace.most_of_column, VF_MOST_OF_COLUMN, "%s: value %d is more than OF_COLUMN has room for",
+                  name, trace.most_of_column - 1);
     cr_expect_leq(trace.most_in_steps, VF_MOST_IN_STEPS, "%s: value %d is more than IN_STEP has room for",
                   name, trace.most_in_steps - 1);
     for (enum vf_type type = VF_U8; type <= VF_I16; type++)

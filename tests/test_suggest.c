@@ -84,6 +84,8 @@ Test(suggest, words_that_filters_are_known_as_are_of_one)
                   "%s", words);
         for (const char *at = vf_filters[a]->known_as; at != NULL && *at != '\0';) {
             const size_t length = strcspn(at, "|");
+            cr_expect_null(vf_filter_by_name(at, length), "%.*s is a filter, and what %s is known as",
+                           (int)length, at, vf_filters[a]->name);
             for (int b = 0; b < a; b++)
                 for (const char *other = vf_filters[b]->known_as; other != NULL && *other != '\0';) {
                     const size_t is = strcspn(other, "|");

@@ -175,7 +175,7 @@ test_option_values() {
 }
 
 test_schemes() {
-    wrong "--scheme nonsense: the CPU has row-stream and reference" --scheme nonsense -f gaussian "$SMALL" o.png
+    wrong "--scheme nonsense: the CPU has row-stream" --scheme nonsense -f gaussian "$SMALL" o.png
     wrong "did you mean 'big-tile'?" --scheme big-tyle -f gaussian "$SMALL" o.png
     # Once, not for each file.
     wrong "--scheme nonsense: the CPU has" --scheme nonsense -f gaussian --out-dir d "$SMALL" "$IMAGE"

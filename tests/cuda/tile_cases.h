@@ -25,7 +25,7 @@ void check_types(const char *const *scheme);
 void check_small_results(const char *const *scheme);
 
 /* Computing in double; fluxes that stop at the faces, of seven inputs; inputs with halos along different
- * axes, in a slab; inputs of which one alone has a halo. */
+ * axes, in a slab; inputs of which one alone has a halo. `light` is for the bodies, of seven inputs. */
 void check_inputs(const char *const *scheme, const char *const *light);
 
 #endif
