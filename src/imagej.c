@@ -70,7 +70,9 @@ static void set_scales(struct vf_imagej *imagej, const char *value)
 
 static void take_line(struct vf_imagej *imagej, const char *key, const char *value)
 {
-    if (strcmp(key, "images") == 0)
+    if (strcmp(key, "ImageJ") == 0)
+        imagej->omits_one = strcmp(value, "1.11a") != 0; /* which tifffile says, and vf_imagej_describe */
+    else if (strcmp(key, "images") == 0)
         imagej->images = count_of(value);
     else if (strcmp(key, "channels") == 0)
         imagej->channels = count_of(value);
@@ -84,8 +86,11 @@ static void take_line(struct vf_imagej *imagej, const char *key, const char *val
         set_axes(imagej, value);
     else if (strcmp(key, "scales") == 0)
         set_scales(imagej, value);
-    else if (strcmp(key, "spacing") == 0)
+    else if (strcmp(key, "spacing") == 0) {
         imagej->spacing = fabs(strtod(value, NULL)); /* negative in files of stacks that run downwards */
+        imagej->omits_one = false;
+    } else if (strcmp(key, "8bitcolor") == 0)
+        imagej->numbers_colours = strcmp(value, "true") == 0;
     else if (strcmp(key, "unit") == 0)
         for (int axis = 0; axis < 3; axis++)
             snprintf(imagej->unit[axis], sizeof imagej->unit[axis], "%.15s", value);
@@ -238,6 +243,15 @@ static void set_axis(struct vf_info *info, int axis, double spacing, const char 
     info->spacing[axis] = spacing * scale;
 }
 
+/* Whether a unit is a length that was measured. Inches and centimetres may be of dots a page, by which ImageJ
+ * knows nothing of the distance of planes. */
+static bool is_measured(const char *name)
+{
+    const char *unit;
+    double scale;
+    return strcmp(name, "inch") != 0 && strcmp(name, "cm") != 0 && vf_unit_by_name(name, &unit, &scale);
+}
+
 void vf_imagej_set_spacing(const struct vf_imagej *imagej, const double resolution[2],
                            unsigned resolution_unit, struct vf_info *info)
 {
@@ -268,6 +282,8 @@ void vf_imagej_set_spacing(const struct vf_imagej *imagej, const double resoluti
         set_axis(info, axis, known ? width[axis] : 1, unit[axis]);
     if (imagej->spacing > 0)
         set_axis(info, 2, imagej->spacing, unit[2]);
+    else if (imagej->omits_one && known && info->shape.nz > 1 && is_measured(imagej->unit[0]))
+        set_axis(info, 2, 1, unit[2]);
 }
 
 /* Lines that vf_imagej_describe writes itself, or that no longer hold. */
@@ -281,8 +297,8 @@ static bool keep_line(const char *key, bool spacing_kept, bool values_kept, bool
     if (!spacing_kept && (strcmp(key, "unit") == 0 || strcmp(key, "yunit") == 0 ||
                           strcmp(key, "zunit") == 0 || strcmp(key, "spacing") == 0))
         return false;
-    if (!(values_kept && shape_kept) &&
-        (strcmp(key, "min") == 0 || strcmp(key, "max") == 0 || is_calibration(key)))
+    if (!(values_kept && shape_kept) && (strcmp(key, "min") == 0 || strcmp(key, "max") == 0 ||
+                                         strcmp(key, "8bitcolor") == 0 || is_calibration(key)))
         return false;
     return shape_kept || strcmp(key, "mode") != 0;
 }

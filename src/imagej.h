@@ -9,10 +9,12 @@
 struct vf_imagej {
     size_t images, channels, slices, frames; /* 0 where not said */
     double spacing;                          /* of planes, in the unit of z; 0 where not said */
-    char unit[3][16];                        /* x, y, z as written, "" where not said */
-    char order[4];                           /* of the pages, the fastest first: "czt" unless said */
-    char axes[8];                            /* of SCIFIO: their first letters, "" where not said */
-    double width[2];                         /* of SCIFIO: of pixels along x and y, in `unit`; else 0 */
+    bool numbers_colours;                    /* 8-bit Color: values are places in a table */
+    bool omits_one;   /* ImageJ wrote it, which leaves out the spacing of planes that are 1 unit apart */
+    char unit[3][16]; /* x, y, z as written, "" where not said */
+    char order[4];    /* of the pages, the fastest first: "czt" unless said */
+    char axes[8];     /* of SCIFIO: their first letters, "" where not said */
+    double width[2];  /* of SCIFIO: of pixels along x and y, in `unit`; else 0 */
 };
 
 /* Whether the description (NULL is allowed) is ImageJ's, or that of SCIFIO, which ImageJ2 writes files by. */

@@ -234,7 +234,7 @@ void vf_info_lost(const struct vf_info *input, const struct vf_info *result, cha
         add(&words, "its lookup table");
     if (tags->pages != NULL && tags->page_count > 0 && vf_imagej_is_calibrated(tags->pages[0].description) &&
         !(kept && !result->derived && result->metadata == VF_META_IMAGEJ))
-        add(&words, "the calibration of its values (ImageJ)");
+        add(&words, "the calibration of its values (ImageJ; results are of the stored numbers)");
     if (tags->pages != NULL && tags->page_count > 0 && input->shape.nt > 1 &&
         vf_imagej_has_interval(tags->pages[0].description) && result->metadata != VF_META_IMAGEJ)
         add(&words, "the time between frames");

@@ -432,8 +432,8 @@ static enum vf_status png_supports(const struct vf_info *result, enum vf_compres
                        "PNG holds 1 channel (grey) or 3 (RGB); the result has %zu: write a .tif", colours);
     if (result->min_is_white)
         return vf_fail(error, VF_FAILED,
-                       "PNG cannot record that 0 is white, as the input does; write a .tif, or invert the "
-                       "input first: convert IN.tif -negate OUT.tif");
+                       "PNG cannot record that 0 is white, as the input does; write a .tif, or convert the "
+                       "input first: convert IN.tif OUT.tif");
     if (result->premultiplied)
         return vf_fail(error, VF_FAILED,
                        "PNG cannot hold colours multiplied by alpha, as the input does; write a .tif, "

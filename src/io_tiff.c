@@ -304,6 +304,10 @@ static enum vf_status set_imagej_shape(struct vf_reader *reader, const struct vf
         return VF_FAILED;
     take_widths(tags, imagej->width);
     note_lookup_table(reader);
+    if (imagej->numbers_colours)
+        vf_info_note(
+            info, "its values are numbers of colours (8-bit Color), which filters take for intensities; for "
+                  "a picture, in Fiji: Image > Type > RGB Color");
     vf_imagej_set_spacing(imagej, tags->has_resolution ? tags->resolution : NULL, tags->resolution_unit,
                           info);
     return order_pages_by(reader, imagej->order, error);

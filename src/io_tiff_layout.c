@@ -119,6 +119,8 @@ static enum vf_status check_photometric(const struct vf_tiff_layout *layout, boo
         if (has_tables && layout->samples == 1)
             return VF_OK;
         kind = "palette colours";
+        if (layout->bits > 8)
+            remedy = "convert IN.tif -type TrueColor OUT.tif";
         break;
     case PHOTOMETRIC_YCBCR:
         kind = "YCbCr colours";

@@ -293,8 +293,9 @@ enum vf_status vf_output_room(const char *path, const char *what, double bytes, 
     char part[80] = "";
     if (temporary > 0)
         snprintf(part, sizeof part, " (%.1f MiB of it for temporary files)", vf_mib(temporary));
-    return vf_fail(error, VF_FAILED, "%s %.1f MiB of disk space%s, but %.900s has %.1f MiB; free some%s",
-                   what, vf_mib(needed), part, there, vf_mib(room),
+    const int digits = vf_mib(needed) < 1 ? 3 : 1;
+    return vf_fail(error, VF_FAILED, "%s %.*f MiB of disk space%s, but %.900s has %.*f MiB; free some%s",
+                   what, digits, vf_mib(needed), part, there, digits, vf_mib(room),
                    spooled ? ", or set TMPDIR to a directory with enough space" : "");
 }
 

@@ -16,6 +16,8 @@
 #define REDRAW_NS (SECOND_NS / 10)
 /* After a signal: for all to stop by itself. */
 #define PATIENCE_US 400000
+/* Signals that are less apart are one. */
+#define TOGETHER_NS (SECOND_NS / 10)
 #define LONG_PATIENCE_S 8
 
 atomic_int vf_interrupted;
@@ -184,10 +186,16 @@ void vf_signals_be_patient(void)
     patience.it_value = (struct timeval){.tv_sec = LONG_PATIENCE_S};
 }
 
+/* What timeout(1) sends to the program and to its group is one wish. */
 static void on_signal(int number)
 {
-    if (vf_interrupted)
-        leave();
+    static atomic_llong first_ns;
+    if (vf_interrupted) {
+        if (now_ns() - atomic_load(&first_ns) >= TOGETHER_NS)
+            leave();
+        return;
+    }
+    atomic_store(&first_ns, now_ns());
     vf_interrupted = number;
     setitimer(ITIMER_REAL, &patience, NULL);
 }

@@ -298,10 +298,12 @@ static enum vf_status open_step(struct sweep *w, int i, struct vf_error *error)
     step->flow = vf_alloc(channels, sizeof *step->flow, "stages", error);
     step->part = vf_alloc((size_t)w->depth * channels, sizeof *step->part, "slabs", error);
     step->count = vf_alloc((size_t)w->depth, sizeof *step->count, "slabs", error);
+    if (step->flow != NULL)
+        memset(step->flow, 0, channels * sizeof *step->flow);
+    if (step->part != NULL)
+        memset(step->part, 0, (size_t)w->depth * channels * sizeof *step->part);
     if (step->flow == NULL || step->part == NULL || step->count == NULL)
         return VF_FAILED;
-    memset(step->flow, 0, channels * sizeof *step->flow);
-    memset(step->part, 0, (size_t)w->depth * channels * sizeof *step->part);
     for (size_t c = 0; c < channels; c++) {
         enum vf_status status =
             vf_plan_flow(s->plan, step->run, s->value + c * values, &step->flow[c], error);

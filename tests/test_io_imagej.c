@@ -55,6 +55,10 @@ Test(io_imagej, shapes_that_are_passed_over)
          false},
         {"{\"shape\": [12, 8, 9]}", "", true},
         {"{\"shape\": [12, 8, 9], \"axes\": \"ZYX\"}", "", false},
+        {"{\"shape\": [12, 8, 9], \"axes\": \"EYX\"}",
+         "an array of 12, 8, 9 (axes EYX), whose pages are read as one stack (--slices filters each one "
+         "separately)",
+         false},
         {"{\"shape\": [", "", true},
         {"{\"shape\": [x]}", "", true},
     };
@@ -176,11 +180,12 @@ Test(io_imagej, spacing)
          {1 / 44.0, 1 / 22.0, 0.125},
          "um"},
         {"ImageJ=1.5\nunit=\xc2\xb5m\nspacing=-2\n", 4, 4, 1, {1, 1, 1}, {0.25, 0.25, 2}, "um"},
-        {"ImageJ=1.5\nunit=nm\n", 0.1, 0.1, 1, {1, 1, 0}, {10, 10, 0}, "nm"},
+        {"ImageJ=1.5\nunit=nm\n", 0.1, 0.1, 1, {1, 1, 1}, {10, 10, 1}, "nm"},
         {"ImageJ=1.5\nunit=cm\nspacing=2\n", 2, 2, 3, {1, 1, 1}, {5, 5, 20}, "mm"},
         {"ImageJ=1.5\nunit=inch\n", 254, 254, 2, {1, 1, 0}, {0.1, 0.1, 0}, "mm"},
         {"ImageJ=1.5\nunit=mm\nzunit=micron\nspacing=500\n", 1, 1, 1, {1, 1, 1}, {1, 1, 0.5}, "mm"},
-        {"ImageJ=1.5\nunit=mm\nyunit=micron\n", 1, 0.002, 1, {1, 1, 0}, {1, 0.5, 0}, "mm"},
+        {"ImageJ=1.5\nunit=mm\nyunit=micron\n", 1, 0.002, 1, {1, 1, 1}, {1, 0.5, 1}, "mm"},
+        {"ImageJ=1.11a\nunit=micron\n", 2, 2, 1, {1, 1, 0}, {0.5, 0.5, 0}, "um"},
         {"ImageJ=1.5\nunit=mm\nzunit=sec\nspacing=500\n", 1, 1, 1, {1, 1, 0}, {1, 1, 0}, "mm"},
         {"ImageJ=1.5\nunit=pixel\nspacing=3\n", 0, 0, 1, {1, 1, 1}, {1, 1, 3}, ""},
         {"ImageJ=1.5\nspacing=3\n", 72, 72, 2, {1, 1, 1}, {1, 1, 3}, ""},
@@ -189,7 +194,7 @@ Test(io_imagej, spacing)
         {"ImageJ=1.5\n", 72, 72, 2, {0, 0, 0}, {0, 0, 0}, ""},
         {"ImageJ=1.5\n", 300, 300, 2, {1, 1, 0}, {25.4 / 300, 25.4 / 300, 0}, "mm"},
         {"ImageJ=1.5\nunit=Angstrom\nspacing=20\n", 0.5, 0.5, 1, {1, 1, 1}, {0.2, 0.2, 2}, "nm"},
-        {"ImageJ=1.5\nunit=angstroms\n", 0.5, 0.5, 1, {1, 1, 0}, {0.2, 0.2, 0}, "nm"},
+        {"ImageJ=1.5\nunit=angstroms\n", 0.5, 0.5, 1, {1, 1, 1}, {0.2, 0.2, 0.1}, "nm"},
         {"ImageJ=1.5\nunit=Mm\n", 0.5, 0.5, 1, {1, 1, 0}, {2, 2, 0}, ""},
         {"ImageJ=1.5\nunit=um\nspacing=inf\n", 2, 2, 1, {1, 1, 0}, {0.5, 0.5, 0}, "um"},
         {"ImageJ=1.5\nunit=cm\nspacing=1e308\n", 2, 2, 1, {1, 1, 0}, {5, 5, 0}, "mm"},
@@ -520,6 +525,17 @@ Test(io_imagej, calibration)
     cr_assert_str_eq(lost(VF_FORMAT_TIFF, VF_F32, 1), "");
 }
 
+/* Places in a table are told of, and no other kind of numbers is said to be ones. */
+Test(io_imagej, numbers_of_colours)
+{
+    static const char text[] = "ImageJ=1.53t\nimages=2\nslices=2\n8bitcolor=true\n";
+    write_stack(text, 2);
+    const struct vf_info info = sample_info(sample_path("in.tif"));
+    cr_expect(strstr(info.note, "numbers of colours") != NULL, "%s", info.note);
+    cr_expect_str_eq(describe_result(VF_U16, 1, 0), text);
+    cr_expect_str_eq(describe_result(VF_F32, 1, 0), "ImageJ=1.53t\nimages=2\nslices=2\n");
+}
+
 /* MRC has volumes of a time each, but not when that was. */
 Test(io_imagej, time_between_frames)
 {
@@ -543,7 +559,7 @@ Test(io_imagej, calibration_of_another_kind_of_numbers)
     vf_info_for_result(vf_reader_info(reader), VF_FORMAT_TIFF, VF_U16, 1, &result);
     result.derived = true;
     vf_info_lost(vf_reader_info(reader), &result, all, sizeof all);
-    cr_expect_str_eq(all, "the calibration of its values (ImageJ)");
+    cr_expect_str_eq(all, "the calibration of its values (ImageJ; results are of the stored numbers)");
     char *description = vf_imagej_describe(text, &result, &error);
     cr_assert_str_eq(description, "ImageJ=1.53t\nimages=2\nslices=2\n");
     vf_free(description);

@@ -25,7 +25,7 @@ Test(io_png_write, what_it_cannot_hold)
         {{.type = VF_U8, .shape = {9, 9, 1, 6, 1}, .page_channels = 6, .page_count = 1},
          {"has 6", ".tif", ""}},
         {{.type = VF_U8, .shape = {9, 9, 1, 1, 1}, .page_channels = 1, .page_count = 1, .min_is_white = true},
-         {"0 is white", "-negate", ""}},
+         {"0 is white", "convert IN.tif OUT.tif", ""}},
         {{.type = VF_U8,
           .shape = {9, 9, 1, 4, 1},
           .page_channels = 4,

@@ -411,7 +411,7 @@ test_calibration() {
     silent
     grep -aq "c1=23" o.tif
     expect 0 -f gaussian,gradient --dtype "$(field c.tif type)" c.tif o.tif
-    says "not kept: the calibration of its values (ImageJ)"
+    says "not kept: the calibration of its values (ImageJ; results are of the stored numbers)"
     [ "$(grep -ac "c1=23" o.tif)" -eq 0 ]
 }
 
