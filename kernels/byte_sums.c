@@ -190,7 +190,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     (void)gpu;
     const int span = config->work[0], reach = vf_stream_reach(c, 0), side = vf_stream_side(c, 0);
     const ptrdiff_t width = (ptrdiff_t)config->block[0] * span;
-    const double rows = config->block[1] * config->work[1], planes = config->stream, words = span / WORD,
+    const int words = span / WORD;
+    const double rows = config->block[1] * config->work[1], planes = config->stream,
                  row = vf_model_warp_sectors(0, 1, width), line = vf_model_warp_lines(0, span, 32);
     traffic->threads = config->block[0] * config->block[1];
     const double warps = traffic->threads / 32.0, read = rows_read(c, config, false),

@@ -217,6 +217,22 @@ test_interrupt_leaves_a_report() {
     [ "$(wc -l <err)" -eq 1 ]
 }
 
+# As timeout sends one to the program and to its group; two of the same kind might be delivered as one anyway.
+test_signals_together_are_one() {
+    for turn in 1 2 3; do
+        "$VOLFILTER" -f perona-malik:k=10:iterations=10000 --out-dir d$turn --report r.json "$STACK" 2>err &
+        child=$!
+        computes "$child"
+        kill -HUP $child
+        kill -TERM $child
+        code=0
+        wait $child || code=$?
+        [ "$code" -eq 129 ]
+        grep -q '"interrupted": true' r.json
+        rm r.json
+    done
+}
+
 # interrupted_beside PROCESS FILE: volfilter, which was started last, is interrupted once FILE holds something, that
 # is, once PROCESS, at the other end of its pipe, has written or read what it is to; that one is ended then.
 interrupted_beside() {
