@@ -103,6 +103,8 @@ static const struct sample samples[] = {
     {"srad:iterations=2", 3, VF_F32, VF_F32, true, VF_CONSTANT},
     {"gradient:method=scharr", 3, VF_F32, VF_F32, false, VF_CONSTANT},
     {"convolve:tests/weights/3x3x3.txt", 3, VF_U16, VF_F32, false, VF_NEAREST},
+    {"convolve:testdata/emboss.txt", 2, VF_U8, VF_U8, false, VF_REFLECT},
+    {"convolve:testdata/emboss.txt", 3, VF_I8, VF_U8, false, VF_CONSTANT},
     {"convolve:tests/weights/21x21.txt", 2, VF_F32, VF_F32, false, VF_MIRROR},
     {"convolve:tests/weights/21x21.txt", 3, VF_U8, VF_F32, true, VF_CONSTANT},
 };
