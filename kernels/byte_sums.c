@@ -7,7 +7,7 @@
 #include "kernels/gpu_stream.h"
 #include "src/volume.h"
 
-/* Cells of a word; of what is read beside a span, which is one. */
+/* Cells of a word, of which one on either side of a span is read beside it. */
 enum { WORD = 4 };
 /* Words, at most, that all terms of a thread are added to. */
 enum { MOST_ADDED = 2048 };
@@ -44,6 +44,17 @@ static struct bounds bounds_of(const struct vf_kernel_case *c)
         b.raised += UINT8_MAX + 1;
     b.start += b.raised;
     return b;
+}
+
+/* Whether results may lie beyond the stored type. */
+static bool is_low(const struct bounds *b)
+{
+    return b->least < b->low;
+}
+
+static bool is_high(const struct bounds *b)
+{
+    return b->most > b->high;
 }
 
 static bool are_whole(const struct vf_taps *taps)
@@ -84,7 +95,7 @@ static const char *refuses(const struct vf_kernel_case *c)
     if (c->halo[2] > WORD)
         return "its weights reach too far along x";
     const struct bounds b = bounds_of(c);
-    return b.raised + (b.most > b.high ? b.most : b.high) > UINT16_MAX ? "its sums are too large" : NULL;
+    return b.raised + (is_high(&b) ? b.most : b.high) > UINT16_MAX ? "its sums are too large" : NULL;
 }
 
 /* ---- what a thread does ---- */
@@ -229,7 +240,6 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
                    struct vf_text *text)
 {
     const struct bounds b = bounds_of(c);
-    const bool is_low = b.least<b.low, is_high = b.most> b.high;
     const struct vf_taps *taps = c->flow->stage[0].taps;
     struct vf_stream_shape shape;
     vf_stream_shape_of(c, &shape);
@@ -239,7 +249,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     vf_text_add(text,
                 "#define VF_IS_LOW %d\n#define VF_IS_HIGH %d\n#define VF_WHOLE_ROWS %d\n"
                 "#define VF_HELD %d\n",
-                is_low, is_high, has_whole_rows(c, config), HELD);
+                is_low(&b), is_high(&b), has_whole_rows(c, config), HELD);
     for (int t = 0; t < taps->count; t++)
         vf_text_add(text, "#define VF_WEIGHT_%d %d\n", t, (int)taps->tap[t].weight);
 }

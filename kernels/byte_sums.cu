@@ -59,6 +59,10 @@ struct vf_sums {
     unsigned int even[VF_WORDS], odd[VF_WORDS];
 };
 
+/* Adds the terms of a row that is `along` planes and `side` rows from the results. `one` is 1, of which the
+ * compiler knows nothing: an H200 multiplies and adds while it takes bytes apart, but not if it only adds. */
+VF_INLINE void vf_add_row(const vf_halves &halves, int along, int side, unsigned int one, vf_sums &sums)
+{
 #define VF_ADD_TERM(t, dz, dy, dx)                                                             \
     if ((DIM == 3 ? (dz) : (dy)) == along && (DIM == 3 ? (dy) : 0) == side) {                  \
         VF_UNROLL for (int k = 0; k < VF_WORDS; k++)                                           \
@@ -67,11 +71,11 @@ struct vf_sums {
             sums.odd[k] += one * (unsigned int)(VF_WEIGHT_##t) * vf_pair(halves, k, (dx) + 1); \
         }                                                                                      \
     }
+    VF_TAPS_0(VF_ADD_TERM)
+#undef VF_ADD_TERM
+}
 
-/* Adds the terms of a row that is `along` planes and `side` rows from the results. `one` is 1, of which the
- * compiler knows nothing: an H200 multiplies and adds while it takes bytes apart, but not if it only adds. */
-VF_INLINE void vf_add_row(const vf_halves &halves, int along, int side, unsigned int one,
-                          vf_sums &sums){VF_TAPS_0(VF_ADD_TERM)}
+/* ---- which rows are read ---- */
 
 #define VF_IS_THERE(t, dz, dy, dx) || ((DIM == 3 ? (dz) : (dy)) == along && (DIM == 3 ? (dy) : 0) == side)
 #define VF_IS_BESIDE(t, dz, dy, dx) \
@@ -100,7 +104,7 @@ VF_INLINE constexpr bool vf_is_read(int plane, int row, bool beside)
 
 /* ---- rows ---- */
 
-/* Cells are counted from the span's first, from -4 on. */
+/* Replaces a cell, counted from the span's first, from -4 on, by a byte of a word; or by another cell. */
 VF_INLINE void vf_replace(vf_bytes &bytes, int cell, unsigned int by_word, int by_byte)
 {
     const int at = cell + 4, shift = 4 * (at % 4);
@@ -120,9 +124,8 @@ struct vf_sweep {
     const vf_course course;
     const vf_columns columns;
     const int y;
-    const unsigned int
-        flank_at;           /* of a span at an end of its segment: where in a row the word beside it is */
-    const unsigned int one; /* see vf_add_row */
+    const unsigned int flank_at; /* in a row, of a span at an end of its segment: of the word beside it */
+    const unsigned int one;      /* see vf_add_row */
     unsigned int row_at[VF_ROWS];
     vf_bytes bytes[VF_HELD][VF_ROWS];
     vf_sums sums[VF_STREAM][VF_WORK_Y];
@@ -172,8 +175,8 @@ struct vf_sweep {
         bytes.word[VF_WORDS + 1] = columns.lane < VF_SEGMENT - 1 ? right : bytes.word[VF_WORDS + 1];
     }
 
-    /* Of a thread whose span has the row's column 0 in its cell `first`: what the boundary rule has for its
-     * cell `cell`, which is beyond the grid. Mostly that is another cell of its own. */
+    /* Sets a cell that is beyond the grid, if `is_here`, by the boundary rule. Mostly it is `like` another
+     * cell of those that the thread has. */
     VF_MEMBER void mend_cell(bool is_here, vf_bytes &bytes, const unsigned char *row, bool is_there, int cell,
                              int like) const
     {
@@ -201,8 +204,7 @@ struct vf_sweep {
             const int cell = VF_END_X + d, like = VF_BOUNDARY == VF_NEAREST   ? VF_END_X - 1
                                                   : VF_BOUNDARY == VF_REFLECT ? VF_END_X - 1 - d
                                                                               : VF_END_X - 2 - d;
-            if (cell < VF_SPAN + 4)
-                mend_cell(columns.x == last, bytes, row, is_there, cell, like);
+            mend_cell(columns.x == last, bytes, row, is_there, cell, like);
             /* The span before the last has its first word beside it. */
             if (cell < 4)
                 mend_cell(columns.x == last - VF_SPAN, bytes, row, is_there, VF_SPAN + cell, VF_SPAN + like);
