@@ -18,12 +18,14 @@
  *                            of the next voxel: a scheme that goes along the axis keeps it, and need not
  *                            compute `lower` there. Once for each axis in a body
  *   UPPER_FACE(axis, upper)  the value of the upper face, for LOWER_FACE, which `upper` computes
- *   OF_COLUMN(k, dx, value)  value number k < VF_MOST_OF_COLUMN (kernels/cpu_rows.h) that depends on inputs
- * at x + dx only, which `value` computes: a scheme that goes along x may have it from another voxel. Each
- * once in a body IN_STEP(step, k, value)  value number k < VF_MOST_IN_STEPS (kernels/cpu_rows.h), which
- * `value` computes from inputs, and from values of step number `step` and those before it. Of the steps, 0
- * and 1, a scheme may take each for many voxels ahead of the rest EIGENVALUES(definite, tensor),
- * EIGENVECTOR(tensor, rank, e)   vf_eigenvalues_of, vf_eigenvector_of; at most one of them in a body, once
+ *   OF_COLUMN(k, dx, value)  value number k < VF_MOST_OF_COLUMN (kernels/cpu_rows.h), which `value` computes
+ *                            from inputs at x + dx only: a scheme that goes along x may have it from
+ *                            another voxel. Each once in a body
+ *   IN_STEP(step, k, value)  value number k < VF_MOST_IN_STEPS (kernels/cpu_rows.h), which `value` computes
+ *                            from inputs, and from values of step number `step` and those before it. Of the
+ *                            steps, 0 and 1, a scheme may take each for many voxels ahead of the rest
+ *   EIGENVALUES(definite, tensor), EIGENVECTOR(tensor, rank, e)   vf_eigenvalues_of, vf_eigenvector_of;
+ *                            at most one of them in a body, once
  *   SHORT_WAY, DOUBT(value), VF_NEAR_RECIPROCAL(x), VF_NEAR_INVERSE_ROOT(x)   see stencil_quotient.h
  *   SQRT(x)                  the root of a float, rounded to nearest
  *   ROOT_OF_STEPS(squares)   SQRT of a sum of squares, each of a difference of two inputs times one of the
