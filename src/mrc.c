@@ -304,10 +304,29 @@ static void put_one_volume(unsigned char *bytes, const struct vf_info *result)
         put_float(bytes, big, AT_CELL + 8, float_at(bytes, big, AT_CELL + 8) / each * sections);
 }
 
+static bool has_text(const unsigned char *label)
+{
+    bool has = false;
+    for (int i = 0; i < LABEL; i++)
+        has = has || (label[i] != '\0' && label[i] != ' ');
+    return has;
+}
+
+/* As the header says, or, where that cannot be, those before the first one that is empty. */
+static int label_count(const unsigned char *bytes, bool big_endian)
+{
+    const int32_t said = int_at(bytes, big_endian, AT_LABEL_COUNT);
+    int count = 0;
+    if (said >= 0 && said <= LABELS)
+        return said;
+    while (count < LABELS && has_text(bytes + AT_LABELS + count * LABEL))
+        count++;
+    return count;
+}
+
 bool vf_mrc_takes_label(const unsigned char bytes[VF_MRC_HEADER], bool big_endian)
 {
-    const int32_t count = int_at(bytes, big_endian, AT_LABEL_COUNT);
-    return count >= 0 && count < LABELS;
+    return label_count(bytes, big_endian) < LABELS;
 }
 
 /* What made the file, after those that made what it was made from: as much of it as one label holds, in
@@ -317,7 +336,7 @@ static void put_label(unsigned char *bytes, const struct vf_info *result)
 {
     static const char more[] = "...";
     const bool big = result->big_endian, has_chain = result->chain != NULL;
-    const uint32_t count = word_at(bytes, big, AT_LABEL_COUNT);
+    const int count = label_count(bytes, big);
     char label[LABEL + 1];
     if (!vf_mrc_takes_label(bytes, big))
         return;
@@ -329,7 +348,7 @@ static void put_label(unsigned char *bytes, const struct vf_info *result)
     memset(to, ' ', LABEL);
     for (int i = 0; label[i] != '\0'; i++)
         to[i] = label[i] >= ' ' && label[i] <= '~' ? (unsigned char)label[i] : '?';
-    put_word(bytes, big, AT_LABEL_COUNT, count + 1);
+    put_word(bytes, big, AT_LABEL_COUNT, (uint32_t)count + 1);
 }
 
 void vf_mrc_header_write(unsigned char bytes[VF_MRC_HEADER], const unsigned char *input,

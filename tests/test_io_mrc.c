@@ -172,6 +172,30 @@ Test(io_mrc, labels_that_are_full)
     free(out);
 }
 
+/* The label comes after the last one with text, and their number is right again. */
+Test(io_mrc, labels_whose_number_cannot_be)
+{
+    static const unsigned char counts[][4] = {{0xff, 0xff, 0xff, 0xff}, {0, 0, 0, 11}, {1, 0, 0, 0}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        size_t size;
+        mrc_sample_write(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2, .big_endian = true});
+        unsigned char *in = sample_get(sample_path("in.mrc"), &size);
+        memcpy(in + 220, counts[i], 4);
+        memset(in + 224, ' ', 800);
+        memcpy(in + 224, "one", 3);
+        memcpy(in + 304, "two", 3);
+        sample_put(sample_path("in.mrc"), in, size);
+        sample_copy(sample_path("in.mrc"), sample_path("out.mrc"), VF_COMPRESS_AS_INPUT);
+        unsigned char *out = sample_get(sample_path("out.mrc"), &size);
+        cr_expect_eq(memcmp(out + 220, (const unsigned char[]){0, 0, 0, 3}, 4), 0, "case %zu", i);
+        cr_expect_eq(memcmp(in + 224, out + 224, 160), 0);
+        cr_expect_eq(memcmp(out + 384, "volfilter", 9), 0);
+        cr_expect_str_eq(sample_lost(sample_path("in.mrc"), VF_FORMAT_MRC, VF_F32, 1), "");
+        free(in);
+        free(out);
+    }
+}
+
 static void put_value(enum vf_type type, void *plane, size_t i, double value)
 {
     switch (type) {
