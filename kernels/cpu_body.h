@@ -105,6 +105,10 @@ VF_DEVICE REAL exchange(REAL *keep, REAL upper, REAL lower)
 #define ROWS(at)                                                                             \
     row->in[at], row->in[(at) + 1], row->in[(at) + 2], row->in[(at) + 3], row->in[(at) + 4], \
         row->in[(at) + 5], row->in[(at) + 6], row->in[(at) + 7], row->in[(at) + 8]
+#define OUTPUTS(row)                                                                             \
+    {                                                                                            \
+        (row)->out[0], (row)->out[1], (row)->out[2], (row)->out[3], (row)->out[4], (row)->out[5] \
+    }
 _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
 
 #define FITS(reach, inputs, name)                                                   \
@@ -123,13 +127,15 @@ _Static_assert(VF_BODY_ROWS == 72 && VF_MAX_OUTPUTS == 6, "what pass_ lists");
     {                                                                                                        \
         const int along[] = {z, y}, reach = along[along[0] < along[1]];                                      \
         const bool has_ends = (inputs) == 1 && row->ends.first != NULL;                                      \
-        void *const to[] = {row->out[0], row->out[1], row->out[2], row->out[3], row->out[4], row->out[5]};   \
         if (!puts_results(pass) || (row->place == VF_ROW_IN_RING && row->ahead.row == NULL && !has_ends)) {  \
+            /* A byte that is stored might be one of row->out, to the compiler. */                           \
+            void *const local[] = OUTPUTS(row), *const *const out = sizeof(REAL) == 1 ? local : row->out;    \
             VF_OVER_ROW for (ptrdiff_t i = begin; i < end; i++)                                              \
-                body_##name(row->in, reach, to, param, row, pass, kept, begin, i, i);                        \
+                body_##name(row->in, reach, out, param, row, pass, kept, begin, i, i);                       \
             return;                                                                                          \
         }                                                                                                    \
         const void *in[] = {ROWS(0), ROWS(9), ROWS(18), ROWS(27), ROWS(36), ROWS(45), ROWS(54), ROWS(63)};   \
+        void *const to[] = OUTPUTS(row);                                                                     \
         const void *const middle = in[VF_ROW_INDEX(reach, 0, 0, 0)];                                         \
         struct vf_body_row own = *row;                                                                       \
         const bool strips = (outputs) > 1 && row->place == VF_ROW_BY_STRIPS;                                 \
