@@ -27,19 +27,20 @@ static void open_sums(struct flow_case *c, int dim, enum vf_boundary boundary, e
         c->taps[0]->tap[t].weight = first + t % 4;
 }
 
-/* Grids are kernels of their own: schemes and types take turns. */
-static void check(struct flow_case *c)
+/* Grids are kernels of their own: schemes and types take turns, and every other grid is left out where `step`
+ * is 2. */
+static void check(struct flow_case *c, size_t step)
 {
     static const int volumes[][3] = {{1, 1, 2},  {2, 3, 1},   {4, 3, 5},  {13, 9, 4},
                                      {16, 8, 3}, {30, 17, 7}, {67, 5, 9}, {131, 4, 6}};
     static const int images[][3] = {{1, 3, 2}, {3, 1, 1}, {128, 11, 1}, {131, 6, 3}, {515, 7, 1}};
-    for (size_t i = 0; i < sizeof volumes / sizeof *volumes && c->flow.dim == 3; i++) {
+    for (size_t i = 0; i < sizeof volumes / sizeof *volumes && c->flow.dim == 3; i += step) {
         const size_t turn = i + (size_t)c->flow.boundary;
         c->source_type[0] = turn % 2 ? VF_I8 : VF_U8;
         c->sink_type[0] = turn / 2 % 2 ? VF_I8 : VF_U8;
         flow_case_check_grid(c, volume_schemes[turn % 3], volumes[i]);
     }
-    for (size_t i = 0; i < sizeof images / sizeof *images && c->flow.dim == 2; i++) {
+    for (size_t i = 0; i < sizeof images / sizeof *images && c->flow.dim == 2; i += step) {
         c->source_type[0] = i % 2 ? VF_I8 : VF_U8;
         flow_case_check(c, image_schemes[(i + (size_t)c->flow.boundary) % 2], images[i][0], images[i][1],
                         images[i][2], 0, 1);
@@ -53,7 +54,7 @@ Test(byte_sums, every_boundary)
         for (int dim = 2; dim <= 3; dim++) {
             struct flow_case c;
             open_sums(&c, dim, (enum vf_boundary)boundary, TAPS_STAR, (int[]){1, 1, 1}, 1);
-            check(&c);
+            check(&c, 1);
         }
 }
 
@@ -62,17 +63,17 @@ Test(byte_sums, shapes_of_tables)
 {
     struct flow_case c;
     open_sums(&c, 3, VF_REFLECT, TAPS_BOX, (int[]){1, 1, 2}, -2);
-    check(&c);
+    check(&c, 2);
     open_sums(&c, 3, VF_MIRROR, TAPS_X, (int[]){0, 0, 4}, -1);
-    check(&c);
+    check(&c, 2);
     open_sums(&c, 3, VF_CONSTANT, TAPS_X, (int[]){0, 0, 3}, -3);
-    check(&c);
+    check(&c, 2);
     open_sums(&c, 3, VF_WRAP, TAPS_STAR, (int[]){2, 3, 4}, -2);
-    check(&c);
+    check(&c, 2);
     open_sums(&c, 2, VF_NEAREST, TAPS_BOX, (int[]){0, 2, 2}, -2);
-    check(&c);
+    check(&c, 2);
     open_sums(&c, 2, VF_WRAP, TAPS_Y, (int[]){0, 4, 0}, 3);
-    check(&c);
+    check(&c, 2);
 }
 
 /* The largest weights that halves of a word have room for, and one more; what is no byte outside the grid. */
