@@ -5,6 +5,7 @@
 
 #include "kernels/gpu_box.h"
 #include "kernels/gpu_stream.h"
+#include "src/size.h"
 #include "src/volume.h"
 
 /* Cells of a word, of which one on either side of a span is read beside it. */
@@ -40,8 +41,7 @@ static struct bounds bounds_of(const struct vf_kernel_case *c)
         b.most += weight * (weight > 0 ? high : low);
         b.start += weight * low;
     }
-    while (b.raised < -b.least || b.raised < -b.low)
-        b.raised += UINT8_MAX + 1;
+    b.raised = vf_ceil_div(-vf_smaller(b.least, b.low), UINT8_MAX + 1) * (UINT8_MAX + 1);
     b.start += b.raised;
     return b;
 }

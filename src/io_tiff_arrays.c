@@ -179,6 +179,7 @@ static enum vf_status set_shape(struct vf_info *info, const char *numbers, const
     for (size_t axis = 0; (next = next_extent(at, &extent)) != NULL; at = next, axis++) {
         const char name = axis < named ? axes[axis] : '\0';
         if (extent == info->page_count && axis + of_page < count &&
+            /* tifffile's own names for axes that are nothing in particular are Q and I. */
             (name == '\0' || strchr("ZQI", name) != NULL)) {
             info->pages_told = name == 'Z';
             return VF_OK;
