@@ -407,7 +407,7 @@ Test(io_refusals, pages_of_many_tags)
 Test(io_refusals, tags_that_are_not_too_many)
 {
     static const uint32_t cases[][2] = {{1, 4096}, {20, 2000}, {1500, 240}, {2000, 6}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i += UNDER_SANITIZERS ? 3 : 1) {
         put_crowded(cases[i][0], cases[i][1]);
         cr_assert_eq(sample_info(sample_path("in.tif")).page_count, cases[i][0]);
     }

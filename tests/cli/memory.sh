@@ -225,12 +225,12 @@ test_long_texts_stay_within_the_bound() {
     done
 }
 
-# Of pages by the million: where their planes are, and the labels of several channels' pages, take more than these do.
+# Of pages by the hundred thousand: where their planes are, and the labels of several channels' pages, take more than these do.
 # Fewer where each has a directory of its own, which takes libtiff long.
 test_many_pages_stay_within_the_bound() {
     ! is_sanitized || return 0
-    sparse 1 1 1000000 pages.mrc
-    sparse 1 1 100000 fewer.mrc
+    sparse 1 1 400000 pages.mrc
+    sparse 1 1 40000 fewer.mrc
     for arguments in 'mean pages.mrc out.mrc' 'mean fewer.mrc out.tif' 'hessian pages.mrc out.tif'; do
         # shellcheck disable=SC2086
         needed=$("$VOLFILTER" --json --explain --dry-run -f $arguments | sed -n 's/.*"memory_bytes": \([0-9]*\).*/\1/p')
