@@ -119,7 +119,7 @@ struct vf_stencil {
     int centre_inputs[2], star_inputs[2], axial_inputs[2]; /* so many of the inputs, the first ones */
     int reach[3];                                          /* z, y, x, voxels */
     int cost;          /* of a voxel in 3D, in additions, roughly: it ranks plans */
-    int face_cost;     /* the part of it that is one face's; 0: the body has none to share */
+    int shared_cost;   /* the part of it that is one face's, or column's; 0: the body has none to share */
     bool has_branches; /* it divides or takes roots: a GPU branches around their rare cases */
     enum vf_stencil_word word;
     const char *text; /* the body of an external one; NULL: it is in stencils/NAME.h */

@@ -37,7 +37,7 @@ static const struct vf_stencil stencils[VF_STENCIL_COUNT] = {
     [VF_STENCIL_LINEAR] = {.name = "linear"},
     [VF_STENCIL_EXTERNAL] = {.name = "external"},
 #define VF_STENCIL_DEF(stencil, in2, in3, out2, out3, centre2, centre3, star2, star3, axial2, axial3, z, y, \
-                       x, operations, of_face, divides, says)                                               \
+                       x, operations, of_shared, divides, says)                                             \
     [VF_STENCIL_##stencil] = {.name = #stencil,                                                             \
                               .inputs = {in2, in3},                                                         \
                               .outputs = {out2, out3},                                                      \
@@ -46,7 +46,7 @@ static const struct vf_stencil stencils[VF_STENCIL_COUNT] = {
                               .axial_inputs = {axial2, axial3},                                             \
                               .reach = {z, y, x},                                                           \
                               .cost = operations,                                                           \
-                              .face_cost = of_face,                                                         \
+                              .shared_cost = of_shared,                                                     \
                               .has_branches = divides,                                                      \
                               .word = VF_WORD_##says},
 #include "stencils.def"

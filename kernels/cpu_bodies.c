@@ -26,10 +26,10 @@ typedef int32_t lane_index;
 #define OF_DIM(in_2d, in_3d) (in_2d)
 #endif
 #define VF_STENCIL_DEF(name, in_2d, in_3d, out_2d, out_3d, centre_2d, centre_3d, star_2d, star_3d, axial_2d, \
-                       axial_3d, z, y, x, cost, face, branches, word)                                        \
+                       axial_3d, z, y, x, cost, share, branches, word)                                       \
     _Static_assert(VF_WORD_##word != VF_WORD_IN_STEP || OF_DIM(in_2d, in_3d) != 1,                           \
                    #name ": a step reads no copies of a row's ends, which a single input may have");         \
-    _Static_assert((face) == 0 || VF_WORD_##word == VF_WORD_NONE,                                            \
+    _Static_assert((share) == 0 || VF_WORD_##word == VF_WORD_NONE || VF_WORD_##word == VF_WORD_OF_COLUMN,    \
                    #name ": passes that share faces compute no word of bodies");                             \
     BODY_PASS(name, z, y, OF_DIM(in_2d, in_3d), OF_DIM(out_2d, out_3d))                                      \
     static void row_##name(const struct vf_body_row *row)                                                    \
@@ -68,7 +68,7 @@ typedef int32_t lane_index;
                 pass_##name(row, param, SECOND_STEP, kept, begin, end);                                      \
                 pass_##name(row, param, STEPS_TAKEN, kept, begin, end);                                      \
             }                                                                                                \
-        } else if ((face) > 0) {                                                                             \
+        } else if ((share) > 0) {                                                                            \
             pass_##name(row, param, FACES_ALONG_X, NULL, -VF_LANES, n);                                      \
             if (row->follows)                                                                                \
                 pass_##name(row, param, FACES_TAKEN, NULL, 0, n);                                            \

@@ -127,7 +127,7 @@ static inline int vf_body_reach(enum vf_stencil_id id)
 /* Bodies that use LOWER_FACE: without this a row would compute again what the row before has computed. */
 static inline bool vf_body_shares_faces(enum vf_stencil_id id)
 {
-    return vf_stencil(id)->face_cost > 0;
+    return vf_stencil(id)->shared_cost > 0 && vf_stencil(id)->word != VF_WORD_OF_COLUMN;
 }
 
 /* Bodies that use OF_COLUMN. They only put values in order, so that whole numbers need not be converted:

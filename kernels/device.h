@@ -41,7 +41,8 @@
  *   void store(int output, REAL value)             a result of the cell
  *   bool open(int axis, bool upper)                vf_is_open of the cell's place
  *   const VfArgs &args
- *   REAL lower_face(int stage, REAL upper, lower)  along the streamed axis; with VF_KEEPS_FACES alone */
+ *   REAL lower_face(int stage, REAL upper, lower)  along the streamed axis; with VF_KEEPS_FACES alone
+ *   REAL of_column(int k, int dx, value)           OF_COLUMN; with VF_KEEPS_COLUMNS alone */
 #ifndef VF_DEVICE_H
 #define VF_DEVICE_H
 
@@ -210,6 +211,10 @@ VF_INLINE void vf_put(double *to, REAL v)
 
 #include "kernels/device_small.h"
 
+#if VF_PAIRS
+#include "kernels/device_pairs.h"
+#endif
+
 /* A stage's own accessor reads fields that earlier stages of the same cell made from registers. */
 #define AT(k, dz, dy, dx) vf_view.at(k, dz, dy, dx)
 #define PUT(k, value) vf_view.put(k, value)
@@ -217,6 +222,9 @@ VF_INLINE void vf_put(double *to, REAL v)
 #define OPEN_LO(axis) vf_view.open(axis, false)
 #define OPEN_HI(axis) vf_view.open(axis, true)
 #define LOWER_FACE(axis, upper, lower) vf_view.lower_face(axis, upper, [&] { return lower; })
+#if VF_KEEPS_COLUMNS
+#define OF_COLUMN(k, dx, value) vf_view.of_column(k, dx, [&] { return value; })
+#endif
 /* Double has none, and tells of no doubt. */
 #define SHORT_WAY (REAL_BITS == 32 && C::short_way)
 #if REAL_BITS == 32 && VF_SMALL_INPUTS

@@ -39,6 +39,12 @@ template <class S, class C, bool is_short> struct vf_stage_view {
 #endif
         return lower();
     }
+#if VF_KEEPS_COLUMNS
+    template <class Value> VF_MEMBER REAL of_column(int k, int dx, Value value)
+    {
+        return values.cell.of_column(k, dx, value);
+    }
+#endif
     VF_MEMBER void doubt(REAL value)
     {
         values.doubt = values.doubt + value;

@@ -30,11 +30,12 @@ struct vf_kernel_case {
     /* Derived from these by vf_kernel_case_derive: */
     int halo[3];                          /* z, y, x: how far all stages together reach on the sources */
     int source_halo[VF_KERNEL_FIELDS][3]; /* the same on each of them */
-    bool shallow;        /* stages read neighbours of sources only, not of what other stages make */
-    int operations;      /* arithmetic of a cell, in additions */
-    int face_operations; /* the part of it that is one face's, which two cells may share */
-    size_t param_count;  /* parameters and weights of all stages, those of equal stages once */
-    bool loops_table;    /* a stage is a table that the kernel's text takes in loops (vf_is_looped_table) */
+    bool shallow;          /* stages read neighbours of sources only, not of what other stages make */
+    int operations;        /* arithmetic of a cell, in additions */
+    int face_operations;   /* the part of it that is one face's, which two cells may share */
+    int column_operations; /* and of one column of a box along x, which cells beside each other may */
+    size_t param_count;    /* parameters and weights of all stages, those of equal stages once */
+    bool loops_table;      /* a stage is a table that the kernel's text takes in loops (vf_is_looped_table) */
     int written_operations; /* like `operations`, as they stand in that text: of such a table one row */
 };
 

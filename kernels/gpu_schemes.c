@@ -113,14 +113,16 @@ void vf_kernel_case_derive(struct vf_kernel_case *c)
                 c->halo[axis] = c->source_halo[k][axis];
         }
     c->shallow = is_shallow(flow);
-    c->operations = c->face_operations = c->written_operations = 0;
+    c->operations = c->face_operations = c->column_operations = c->written_operations = 0;
     c->loops_table = false;
     c->param_count = 0;
     for (int s = 0; s < flow->stage_count; s++) {
+        const struct vf_stencil *stencil = vf_stage_stencil(&flow->stage[s]);
         c->operations += vf_stage_cost(&flow->stage[s]);
         c->written_operations += written_operations_of(&flow->stage[s]);
         c->loops_table = c->loops_table || vf_is_looped_table(&flow->stage[s]);
-        c->face_operations += vf_stage_stencil(&flow->stage[s])->face_cost;
+        *(stencil->word == VF_WORD_OF_COLUMN ? &c->column_operations : &c->face_operations) +=
+            stencil->shared_cost;
         const size_t end = (size_t)(vf_stage_first_param(flow, s) + vf_stage_param_count(&flow->stage[s]));
         c->param_count = end > c->param_count ? end : c->param_count;
     }
@@ -217,7 +219,8 @@ double vf_narrowing_ops(const struct vf_kernel_case *c, enum vf_type stored)
 
 double vf_kernel_operations(const struct vf_kernel_case *c, int cells_x, int cells_y, int cells_z)
 {
-    return c->operations - c->face_operations * (3 - 1.0 / cells_x - 1.0 / cells_y - 1.0 / cells_z);
+    return c->operations - c->face_operations * (3 - 1.0 / cells_x - 1.0 / cells_y - 1.0 / cells_z) +
+           c->column_operations * 2.0 * c->halo[2] / cells_x;
 }
 
 int vf_kernel_widths(const struct vf_kernel_case *c, int cells, int width[VF_MOST_WIDTHS])

@@ -2,8 +2,9 @@
  *
  * A scheme that compiles bodies defines, before it includes them:
  *   REAL, REAL_BITS          the compute type and its width, 32 or 64
- *   VF_WHOLE_NUMBERS         optional, 1: REAL is an integer type of 8 or 16 bits, without NaN. Only bodies
- *                            that do no arithmetic are compiled so: the medians, by LESSER and GREATER
+ *   VF_WHOLE_NUMBERS         optional, 1: REAL is an integer type of 8 or 16 bits, or a word of two, without
+ *                            NaN. Only bodies that do no arithmetic are compiled so: the medians, by LESSER
+ *                            and GREATER, which such a scheme may define itself
  *   DIM                      2 or 3
  *   VF_STENCIL(name)         the head of the function that computes one voxel
  *   AT(k, dz, dy, dx)        input k at an offset (2D: dz = 0); constant arguments
@@ -139,7 +140,9 @@ typedef unsigned int vf_bits;
  * on the processor which of them comes out: a body that uses these makes its result independent of that, as
  * the medians do. Each is one instruction: on x86 a comparison and a choice become it, on ARM and, for
  * floats, on a GPU C's functions; a GPU has none for doubles. */
-#if defined(__aarch64__) && !defined(__cplusplus) && !VF_WHOLE_NUMBERS
+#ifdef LESSER
+/* The scheme's own. */
+#elif defined(__aarch64__) && !defined(__cplusplus) && !VF_WHOLE_NUMBERS
 #define LESSER(a, b) _Generic(a, float : __builtin_fminf, double : __builtin_fmin)(a, b)
 #define GREATER(a, b) _Generic(a, float : __builtin_fmaxf, double : __builtin_fmax)(a, b)
 #elif defined(__clang__) && VF_WHOLE_NUMBERS /* which would compute a choice of 8 or 16 bits in 32 */

@@ -140,6 +140,16 @@ VF_CPU_INLINE unsigned __vminu2(unsigned a, unsigned b)
     return (low & 0xffff) | (high & 0xffff0000);
 }
 
+/* The same of halves that have a sign. */
+VF_CPU_INLINE unsigned __vmaxs2(unsigned a, unsigned b)
+{
+    return __vmaxu2(a ^ 0x80008000, b ^ 0x80008000) ^ 0x80008000;
+}
+VF_CPU_INLINE unsigned __vmins2(unsigned a, unsigned b)
+{
+    return __vminu2(a ^ 0x80008000, b ^ 0x80008000) ^ 0x80008000;
+}
+
 /* ---- memory ---- */
 
 template <class T> VF_CPU_INLINE T __ldg(const T *from)

@@ -38,9 +38,12 @@ static void check_body(const struct stencil_variant *variant, enum vf_stencil_id
         cr_expect_eq(trace.is_made[k], k < stencil->outputs[dim - 2],
                      "%s, %dD: output %d is%s made, its line says otherwise", stencil->name, dim, k,
                      trace.is_made[k] ? "" : " not");
-    cr_expect_eq(trace.says_lower_face, stencil->face_cost > 0,
-                 "%s, %dD: it says%s LOWER_FACE, its line has %d for face", stencil->name, dim,
-                 trace.says_lower_face ? "" : " no", stencil->face_cost);
+    const bool is_of_dim = stencil->inputs[dim - 2] > 0;
+    cr_expect_eq(trace.says_lower_face || trace.most_of_column > 0, is_of_dim && stencil->shared_cost > 0,
+                 "%s, %dD: it says%s LOWER_FACE or OF_COLUMN, its line has %d for share", stencil->name, dim,
+                 trace.says_lower_face || trace.most_of_column > 0 ? "" : " no", stencil->shared_cost);
+    cr_expect(!trace.says_lower_face || trace.most_of_column == 0, "%s says LOWER_FACE and OF_COLUMN",
+              stencil->name);
 }
 
 /* row-stream computes some words of bodies apart from the rest: a body whose line does not name its word
