@@ -83,7 +83,8 @@ struct vf_gpu_scheme {
      * half a millisecond each. Those that are not arithmetic count as far as they grow with the case. NULL:
      * cells of a thread times a cell's operations. */
     double (*written)(const struct vf_kernel_case *c, const struct vf_kernel_config *config);
-    bool any_width; /* a block that is one row of threads may be any number of warps wide */
+    bool one_by_one; /* a thread is done with what it reads for a cell before it reads for the next one */
+    bool any_width;  /* a block that is one row of threads may be any number of warps wide */
     /* The most that `written` may be for large grids, which repay longer compiling; 0: as for small ones. */
     double most_written;
     /* The largest kernels that are weighed unless the user asks for the scheme: weighing takes long, too. 0:

@@ -183,9 +183,13 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     traffic->registers = registers(c, config);
 }
 
+/* Boxes that a thread computes are written out as long as the code stays small. */
+#define MOST_WRITTEN 1300
+
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    return (double)c->operations * config->work[1] / results_of(config);
+    const int boxes = config->work[1] / results_of(config);
+    return boxes > 1 ? (double)c->operations * boxes : 0;
 }
 
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
@@ -209,5 +213,7 @@ const struct vf_gpu_scheme vf_gpu_shared_columns = {
     .tile = tile,
     .traffic = traffic,
     .written = written,
+    .one_by_one = true,
+    .most_written = MOST_WRITTEN,
     .define = define,
 };

@@ -180,7 +180,7 @@ static double length_of(const struct vf_kernel_case *c, const struct vf_gpu_sche
     const int cells = config->work[0] * config->work[1] * config->work[2];
     if (cells == 1)
         return c->flow->stage_count > 1 ? c->operations : 0;
-    if (fills_registers(c))
+    if (!scheme->one_by_one && fills_registers(c))
         return INFINITY;
     return scheme->written != NULL ? scheme->written(c, config) : (double)cells * c->operations;
 }

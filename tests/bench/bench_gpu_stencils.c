@@ -401,8 +401,8 @@ const struct bench_item bench_items[] = {
     {FILTER("median2d-r3", 2, "median:radius=3"), SQUARE},
     {CHAIN("median2d-r2-u16", 2, "median:radius=2"), .type = VF_U16, .low = 0, .high = 65535,
      .keeps_type = true, SQUARE},
-    {CHAIN("median2d-r3-u8", 2, "median:radius=3"), .type = VF_U8, .low = 0, .high = 255,
-     .keeps_type = true, SQUARE},
+    {CHAIN("median2d-r3-u8", 2, "median:radius=3"), .type = VF_U8, .low = 0, .high = 255, .keeps_type = true,
+     SQUARE},
     {FILTER("convolve2d-11", 2, "convolve:tests/weights/11x11.txt"), SQUARE},
     {FILTER("convolve2d-21", 2, "convolve:tests/weights/21x21.txt"), SQUARE},
 };
