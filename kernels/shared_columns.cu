@@ -55,10 +55,10 @@ struct vf_sweep {
     VF_MEMBER vf_sweep(const VfArgs &a, int x_, int y_, int begin_, int end_)
         : args(a), x(x_), y(y_), begin(begin_), end(end_)
     {
-        const int column = vf_index(min(x, args.nx - 1 + VF_HALO_X), args.nx);
+        const int column = vf_index(x, args.nx);
         VF_UNROLL for (int row = 0; row < VF_ROWS; row++)
         {
-            const int from = vf_index(min(y + row - VF_HALO_Y, args.ny - 1 + VF_HALO_Y), args.ny);
+            const int from = vf_index(y + row - VF_HALO_Y, args.ny);
             at[row] = VF_BOUNDARY == VF_CONSTANT && (column < 0 || from < 0)
                           ? VF_NO_CELL
                           : (unsigned int)from * (unsigned int)args.pitch + (unsigned int)column;
