@@ -24,16 +24,11 @@ struct bounds {
     long raised;      /* by how much halves are above results in the end: a multiple of 256 */
 };
 
-static long low_of(enum vf_type type)
-{
-    return type == VF_I8 ? INT8_MIN : 0;
-}
-
 static struct bounds bounds_of(const struct vf_kernel_case *c)
 {
     const struct vf_taps *taps = c->flow->stage[0].taps;
-    const long low = low_of(c->source_type[0]), high = low + UINT8_MAX;
-    struct bounds b = {.low = low_of(c->sink_type[0])};
+    const long low = (long)vf_type_least(c->source_type[0]), high = low + UINT8_MAX;
+    struct bounds b = {.low = (long)vf_type_least(c->sink_type[0])};
     b.high = b.low + UINT8_MAX;
     for (int t = 0; t < taps->count; t++) {
         const long weight = (long)taps->tap[t].weight;
@@ -70,10 +65,8 @@ static bool are_whole(const struct vf_taps *taps)
 static bool is_byte_outside(const struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
-    const double low = (double)low_of(c->source_type[0]),
-                 outside = flow->field_kind[flow->source[0]] == VF_FIELD_IMAGE ? flow->constant : 0;
-    return flow->boundary != VF_CONSTANT ||
-           (outside >= low && outside <= low + UINT8_MAX && floor(outside) == outside);
+    const double outside = flow->field_kind[flow->source[0]] == VF_FIELD_IMAGE ? flow->constant : 0;
+    return flow->boundary != VF_CONSTANT || vf_type_holds(c->source_type[0], outside);
 }
 
 static bool is_byte(enum vf_type type)

@@ -237,14 +237,6 @@ out:
     return status;
 }
 
-/* Whether a number is one of a type's of 8 or 16 bits. */
-static bool is_of_type(double value, enum vf_type type)
-{
-    const int bits = 8 * (int)vf_type_size(type), sign = type == VF_I8 || type == VF_I16;
-    const double least = sign ? -(double)(1 << (bits - 1)) : 0;
-    return value == rint(value) && value >= least && value < least + (double)(1 << bits);
-}
-
 /* Whether all sources and sinks are of a type, and nothing else becomes of what goes to the sinks. */
 static bool is_stored_as(const struct vf_job *job, enum vf_type type)
 {
@@ -261,9 +253,8 @@ enum vf_type vf_row_cell(const struct vf_job *job)
 {
     const struct vf_flow *flow = job->flow;
     const enum vf_type type = job->source == NULL ? job->source_type : job->source[0].type;
-    bool keeps = (type == VF_U8 || type == VF_I8 || type == VF_U16 || type == VF_I16) &&
-                 is_stored_as(job, type) &&
-                 (flow->boundary != VF_CONSTANT || is_of_type(flow->constant, type));
+    const double outside = flow->boundary == VF_CONSTANT ? flow->constant : 0;
+    bool keeps = is_stored_as(job, type) && vf_may_keep_integers(type, outside);
     for (int i = 0; i < flow->stage_count; i++)
         keeps = keeps && vf_body_is_median(flow->stage[i].stencil);
     return keeps ? type : vf_flow_type(flow);

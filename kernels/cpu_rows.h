@@ -137,6 +137,13 @@ static inline bool vf_body_is_median(enum vf_stencil_id id)
     return vf_stencil(id)->word == VF_WORD_OF_COLUMN;
 }
 
+/* Whether they may do so: integers of 8 or 16 bits, if what is outside the grid is one of them; 0 where
+ * nothing is. */
+static inline bool vf_may_keep_integers(enum vf_type type, double outside)
+{
+    return vf_type_size(type) <= 2 && vf_type_holds(type, outside);
+}
+
 /* For percentiles (kernels/reduce.h): the last bin of finite values, and what stands for values that do not
  * count. */
 enum { VF_BIN_LARGEST = 0xfeff, VF_BIN_NONE = 0xff00 };

@@ -1,8 +1,5 @@
 /* The host side of shared-columns: which bodies it takes, which types in pairs, the blocks that a plan may
  * choose, and what a block does, for the model. kernels/shared_columns.cu is the kernel. */
-#include <math.h>
-#include <stdint.h>
-
 #include "kernels/cpu_rows.h"
 #include "kernels/gpu_box.h"
 #include "src/size.h"
@@ -20,37 +17,19 @@ static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
     if (flow->stage_count != 1 || flow->source_count != 1 || flow->sink_count != 1 ||
-        flow->sink[0] == flow->source[0] || vf_stage_stencil(&flow->stage[0])->word != VF_WORD_OF_COLUMN)
+        flow->sink[0] == flow->source[0] || !vf_body_is_median(flow->stage[0].stencil))
         return "it is for one stage that computes values of the columns of its box";
     return vf_kernel_plane_limit(c);
-}
-
-/* The least value of an integer type of 8 or 16 bits, and how many it has; none of others. */
-static long values_of(enum vf_type type, long *least)
-{
-    const bool is_small = type == VF_U8 || type == VF_I8 || type == VF_U16 || type == VF_I16;
-    const long count = is_small ? 1L << 8 * vf_type_size(type) : 0;
-    *least = type == VF_I8 || type == VF_I16 ? -count / 2 : 0;
-    return count;
-}
-
-/* Whether what the boundary rule has outside the grid is of the source's type. */
-static bool is_of_type_outside(const struct vf_kernel_case *c)
-{
-    const struct vf_flow *flow = c->flow;
-    const double outside = flow->field_kind[flow->source[0]] == VF_FIELD_IMAGE ? flow->constant : 0;
-    long least;
-    const long count = values_of(c->source_type[0], &least);
-    return flow->boundary != VF_CONSTANT ||
-           (outside >= (double)least && outside < (double)(least + count) && floor(outside) == outside);
 }
 
 static const char *forbids_pairs(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                                  const struct vf_kernel_config *config)
 {
-    long least;
-    if (values_of(c->source_type[0], &least) == 0 || c->source_type[0] != c->sink_type[0] ||
-        !is_of_type_outside(c))
+    const struct vf_flow *flow = c->flow;
+    const bool is_constant =
+        flow->boundary == VF_CONSTANT && flow->field_kind[flow->source[0]] == VF_FIELD_IMAGE;
+    if (c->source_type[0] != c->sink_type[0] ||
+        !vf_may_keep_integers(c->source_type[0], is_constant ? flow->constant : 0))
         return "pairs are for what is read and stored as the same 8 or 16 bits";
     if (gpu->capability < LEAST_OF_PAIRS)
         return "this device has no instructions for pairs";
@@ -195,11 +174,9 @@ static double written(const struct vf_kernel_case *c, const struct vf_kernel_con
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
                    struct vf_text *text)
 {
-    long least;
-    values_of(c->source_type[0], &least);
     vf_text_add(text, "#define VF_KEEPS_COLUMNS 1\n#define VF_MOST_OF_COLUMN %d\n#define VF_PAIRS %d\n",
                 VF_MOST_OF_COLUMN, config->variant == PAIRS);
-    vf_text_add(text, "#define VF_SIGNED %d\n", least < 0);
+    vf_text_add(text, "#define VF_SIGNED %d\n", vf_type_least(c->source_type[0]) < 0);
 }
 
 const struct vf_gpu_scheme vf_gpu_shared_columns = {

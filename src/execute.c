@@ -92,14 +92,14 @@ static enum vf_status make_on_device(struct fields *fields, const struct vf_exec
     return VF_OK;
 }
 
-/* The same in host memory. */
-static enum vf_status make_on_host(struct fields *fields, const struct vf_plan *plan, int count,
-                                   struct vf_error *error)
+/* A run's outputs in host memory. */
+static enum vf_status make_on_host(struct fields *fields, const struct vf_plan *plan,
+                                   const struct vf_run *run, struct vf_error *error)
 {
-    const enum vf_type type = vf_plan_type(plan);
+    const enum vf_type type = run->sink_type;
     const size_t plane_bytes = (size_t)(plan->nx * plan->ny) * vf_type_size(type);
     const ptrdiff_t planes = plane_count(plan);
-    for (int f = 0; f < count; f++) {
+    for (int f = 0; f < run->outputs; f++) {
         void **plane = vf_alloc((size_t)planes, sizeof *plane, "plane table", error);
         if (plane == NULL)
             return VF_FAILED;
@@ -205,7 +205,7 @@ static enum vf_status open_outputs(const struct vf_execution *x, const struct vf
         status = make_on_device(out, x, run->outputs, &on_device, error);
     if (status != VF_OK || on_device)
         return status;
-    if (!run->in_result && spare->count == run->outputs) {
+    if (!run->in_result && spare->count == run->outputs && spare->array[0].type == run->sink_type) {
         *out = *spare;
         *spare = (struct fields){0};
         return VF_OK;
@@ -218,7 +218,7 @@ static enum vf_status open_outputs(const struct vf_execution *x, const struct vf
             "may be used; raise --memory, or use --backend cpu",
             vf_mib((double)(plan->fallback_bytes - x->spare_bytes)));
     if (!run->in_result)
-        return make_on_host(out, plan, run->outputs, error);
+        return make_on_host(out, plan, run, error);
     for (int k = 0; k < plan->output_count && status == VF_OK; k++)
         status = add_channel(out, plan, x->out, channel * (size_t)plan->output_count + (size_t)k, error);
     return status;

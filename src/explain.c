@@ -18,8 +18,8 @@ static void run_traffic(const struct vf_explained *x, const struct vf_run *run, 
 {
     const struct vf_plan *plan = x->plan;
     const size_t voxels = vf_plan_voxels(plan) * x->channels;
-    *reads = voxels * (size_t)run->inputs * vf_type_size(vf_plan_source_type(plan, run));
-    *writes = voxels * (size_t)run->outputs * vf_type_size(vf_plan_sink_type(plan, run));
+    *reads = voxels * (size_t)run->inputs * vf_type_size(run->source_type);
+    *writes = voxels * (size_t)run->outputs * vf_type_size(run->sink_type);
     if (run->prepass)
         *writes = 0;
 }
@@ -289,7 +289,7 @@ static void print_spacing(const struct vf_context *c, FILE *to)
     fprintf(to, " %s)", c->unit[0] != '\0' ? vf_show_controls(c->unit, shown, sizeof shown) : "units");
 }
 
-/* What stays integers goes from file to file in one run. */
+/* Of several runs, of which the first may keep integers, that of the others. */
 static const char *compute_type(const struct vf_plan *plan)
 {
     return vf_type_name(plan->run_count == 1 ? plan->run[0].cell : vf_plan_type(plan));

@@ -173,23 +173,13 @@ enum vf_type vf_plan_type(const struct vf_plan *plan)
     return plan->context.is_double ? VF_F64 : VF_F32;
 }
 
-enum vf_type vf_plan_source_type(const struct vf_plan *plan, const struct vf_run *run)
-{
-    return run->from_file ? plan->source_type : vf_plan_type(plan);
-}
-
-enum vf_type vf_plan_sink_type(const struct vf_plan *plan, const struct vf_run *run)
-{
-    return run->to_file && !run->prepass ? plan->result_type : vf_plan_type(plan);
-}
-
 void vf_plan_gpu_request(const struct vf_plan *plan, const struct vf_run *run, const struct vf_flow *flow,
                          struct vf_gpu_types *types, struct vf_gpu_request *request)
 {
     for (int k = 0; k < flow->source_count; k++)
-        types->source[k] = vf_plan_source_type(plan, run);
+        types->source[k] = run->source_type;
     for (int k = 0; k < flow->sink_count; k++)
-        types->sink[k] = vf_plan_sink_type(plan, run);
+        types->sink[k] = run->sink_type;
     *request = (struct vf_gpu_request){.flow = flow,
                                        .nx = plan->nx,
                                        .ny = plan->ny,
@@ -202,16 +192,16 @@ void vf_plan_gpu_request(const struct vf_plan *plan, const struct vf_run *run, c
 }
 
 /* What a run makes the next one reads, and needs another place for what it makes itself: every second run,
- * from the last one back, may have the result's where that is of the compute type. */
+ * from the last one back, may have the result's where that is of the same type. */
 static void place_in_result(struct vf_plan *plan)
 {
-    const bool may_hold = plan->result_type == vf_plan_type(plan);
     bool taken = false;
     for (int r = plan->run_count - 1; r >= 0; r--) {
         struct vf_run *run = &plan->run[r];
         if (run->prepass)
             continue;
-        run->in_result = run->to_file || (may_hold && !taken && run->outputs == plan->output_count);
+        const bool may_hold = run->sink_type == plan->result_type && run->outputs == plan->output_count;
+        run->in_result = run->to_file || (may_hold && !taken);
         taken = run->in_result;
     }
 }
@@ -219,12 +209,13 @@ static void place_in_result(struct vf_plan *plan)
 /* The volumes between runs: what the last run made and what this one makes, at most. */
 static void add_up(struct vf_plan *plan)
 {
-    const size_t element = vf_type_size(vf_plan_type(plan));
-    int inputs = 0; /* of them, of the next run */
+    size_t inputs = 0; /* bytes of a voxel of what the next run reads of them */
     for (int r = 0; r < plan->run_count; r++) {
         const struct vf_run *run = &plan->run[r];
-        const int outputs = run->in_result || run->prepass ? 0 : run->outputs;
-        size_t bytes = (size_t)(inputs + outputs) * vf_plan_voxels(plan) * element;
+        const size_t outputs = run->in_result || run->prepass
+                                   ? 0
+                                   : (size_t)run->outputs * vf_type_size(run->sink_type),
+                     bytes = (inputs + outputs) * vf_plan_voxels(plan);
         if (!run->prepass)
             inputs = outputs;
         plan->between_bytes = bytes > plan->between_bytes ? bytes : plan->between_bytes;
@@ -394,8 +385,8 @@ static enum vf_status fits_gpu(const struct vf_plan *plan, int reaches, bool *fi
         const enum vf_status status = vf_plan_reach(plan, run, 0, &reach, error);
         if (status != VF_OK)
             return status;
-        const size_t voxel = (size_t)run->inputs * vf_type_size(vf_plan_source_type(plan, run)) +
-                             (size_t)run->outputs * vf_type_size(vf_plan_sink_type(plan, run)) +
+        const size_t voxel = (size_t)run->inputs * vf_type_size(run->source_type) +
+                             (size_t)run->outputs * vf_type_size(run->sink_type) +
                              (size_t)run->gpu.slot_count * vf_type_size(vf_plan_type(plan));
         const ptrdiff_t wanted = reaches * reach + 1;
         const double planes = (double)(wanted < plan->nz ? wanted : plan->nz);

@@ -38,6 +38,8 @@ struct vf_run {
     int sweeps_before;          /* runs before it that are no pre-passes */
     bool from_file;             /* its sources are the image; else volumes between runs */
     bool to_file;               /* its sinks are the result; else volumes between runs */
+    enum vf_type source_type;   /* as which its sources are stored; of volumes between runs vf_plan_type, */
+    enum vf_type sink_type;     /* or the image's, if all before them keep its integers as they are */
     bool in_result; /* if the whole is held in memory: its sinks are stored in the result's volume */
     /* Iterations are alike: 1 if this run is like the one before, 2 if like the one before that (then one of
      * the two is a pre-pass). Tiles, kernels and cost are that one's. 0: it is like neither. */
@@ -129,12 +131,8 @@ const char *vf_plan_label(const struct vf_plan *plan, int k);
 /* Voxels of a channel, of all images. */
 size_t vf_plan_voxels(const struct vf_plan *plan);
 
-/* What fields between runs are stored as: the compute type. */
+/* The compute type. */
 enum vf_type vf_plan_type(const struct vf_plan *plan);
-
-/* What a run's sources and sinks are stored as. */
-enum vf_type vf_plan_source_type(const struct vf_plan *plan, const struct vf_run *run);
-enum vf_type vf_plan_sink_type(const struct vf_plan *plan, const struct vf_run *run);
 
 /* How many planes (rows if the plan goes by_rows) on each side of a slab the run needs of its sources, whose
  * tiling on the CPU has such a cut; 0 in 2D. */

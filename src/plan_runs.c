@@ -5,6 +5,7 @@
 
 #include "alloc.h"
 #include "kernels/cpu_row_halves.h"
+#include "kernels/cpu_rows.h"
 #include "size.h"
 
 /* Iterations of a run on a GPU, whose kernels take their own share of them: what passes through the device
@@ -93,8 +94,8 @@ static enum vf_status weigh(const struct vf_plan *plan, struct vf_run *run,
                          .nz = plan->nz,
                          .batch = plan->batch,
                          .z_end = plan->nz,
-                         .source_type = vf_plan_source_type(plan, run),
-                         .sink_type = vf_plan_sink_type(plan, run),
+                         .source_type = run->source_type,
+                         .sink_type = run->sink_type,
                          .threads = plan->threads,
                          .times = times_of(plan, run)};
     run->stage_count = flow.stage_count;
@@ -125,6 +126,28 @@ struct atom {
     int run_begin; /* the first atom of that plan's last run */
 };
 
+static bool is_median(const struct vf_expansion *e)
+{
+    bool is = true;
+    for (int s = 0; s < e->stage_count; s++)
+        is = is && vf_body_is_median(e->stage[s].stencil);
+    return is;
+}
+
+/* As what the fields that an atom is applied to are stored, if a run begins with it; of `count` ones, the
+ * result. Medians of the image's integers are such. */
+static enum vf_type stored_type(const struct vf_plan *plan, const struct atom *atom, int count, int at)
+{
+    const double outside = plan->context.boundary == VF_CONSTANT ? plan->constant : 0;
+    bool keeps = plan->gpu == NULL && vf_may_keep_integers(plan->source_type, outside);
+    for (int i = 0; i < at && keeps; i++)
+        keeps = is_median(&plan->link[atom[i].link]);
+    return at == 0       ? plan->source_type
+           : at == count ? plan->result_type
+           : keeps       ? plan->source_type
+                         : vf_plan_type(plan);
+}
+
 /* The pieces of atoms [begin, end). Returns how many. */
 static int pieces_of(const struct atom *atom, int begin, int end, struct vf_piece *piece)
 {
@@ -149,8 +172,11 @@ static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, in
         return VF_OK;
     struct vf_piece piece[VF_MOST_FUSED];
     struct vf_plan trial = *plan;
-    struct vf_run run = {
-        .piece_end = pieces_of(atom, begin, end, piece), .from_file = begin == 0, .to_file = end == count};
+    struct vf_run run = {.piece_end = pieces_of(atom, begin, end, piece),
+                         .from_file = begin == 0,
+                         .to_file = end == count,
+                         .source_type = stored_type(plan, atom, count, begin),
+                         .sink_type = stored_type(plan, atom, count, end)};
     trial.piece = piece;
     plan->weighed++;
     enum vf_status status = weigh(&trial, &run, NULL, error);
@@ -228,8 +254,7 @@ static int find_repeat(const struct vf_plan *plan)
         run->prepass == last->prepass && run->each == last->each && run->piece_end - run->piece_begin == 1 &&
         last->piece_end - last->piece_begin == 1 && piece->link == before->link &&
         piece->count == before->count &&
-        (plan->gpu == NULL || (vf_plan_source_type(plan, run) == vf_plan_source_type(plan, last) &&
-                               vf_plan_sink_type(plan, run) == vf_plan_sink_type(plan, last)));
+        (plan->gpu == NULL || (run->source_type == last->source_type && run->sink_type == last->sink_type));
     return alike ? back : 0;
 }
 
@@ -276,9 +301,14 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
                 continue;
             struct vf_run *run = &plan->run[plan->run_count++];
             plan->piece[plan->piece_count] = (struct vf_piece){atom[begin].link, 1};
-            *run =
-                (struct vf_run){plan->piece_count, plan->piece_count + 1,   .prepass = true,
-                                .each = each,      .from_file = begin == 0, .sweeps_before = sweeps_before};
+            *run = (struct vf_run){plan->piece_count,
+                                   plan->piece_count + 1,
+                                   .prepass = true,
+                                   .each = each,
+                                   .from_file = begin == 0,
+                                   .source_type = stored_type(plan, atom, count, begin),
+                                   .sink_type = vf_plan_type(plan),
+                                   .sweeps_before = sweeps_before};
             plan->piece_count++;
             status = weigh_newest(plan, error);
         }
@@ -288,6 +318,8 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
         *run = (struct vf_run){.piece_begin = plan->piece_count,
                                .from_file = begin == 0,
                                .to_file = end == count,
+                               .source_type = stored_type(plan, atom, count, begin),
+                               .sink_type = stored_type(plan, atom, count, end),
                                .sweeps_before = sweeps_before};
         plan->piece_count += pieces_of(atom, begin, end, plan->piece + plan->piece_count);
         run->piece_end = plan->piece_count;

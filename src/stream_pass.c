@@ -78,7 +78,7 @@ static void count_fields(const struct vf_plan *plan, const struct vf_stream_ends
                          const struct vf_pass *pass, int index, struct vf_window_shape *shape)
 {
     const int reader = vf_stream_reader_of(plan, pass, index), channels = (int)ends->channels;
-    shape->type = vf_plan_type(plan);
+    shape->type = reader >= 0 ? plan->run[reader].source_type : plan->run[pass->run_end - 1].sink_type;
     if (index == 0 && pass->from_file) {
         shape->type = ends->input->type;
         shape->count = (int)ends->input->shape.nc;

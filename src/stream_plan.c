@@ -87,9 +87,9 @@ static double pass_bytes(const struct trial *t, const struct vf_pass *pass)
 static double gpu_seconds(const struct vf_plan *plan, const struct vf_run *run, const struct vf_flow *flow,
                           double with_overlap)
 {
-    double bytes = flow->source_count * (double)vf_type_size(vf_plan_source_type(plan, run)) * with_overlap;
+    double bytes = flow->source_count * (double)vf_type_size(run->source_type) * with_overlap;
     if (!run->prepass)
-        bytes += flow->sink_count * (double)vf_type_size(vf_plan_sink_type(plan, run));
+        bytes += flow->sink_count * (double)vf_type_size(run->sink_type);
     return run->seconds * with_overlap + (double)vf_plan_voxels(plan) * bytes / vf_cuda_costs.pinned;
 }
 
@@ -128,8 +128,8 @@ static enum vf_status weigh(const struct trial *t, int r, int s, struct vf_strea
                              .batch = flat ? slab : 1,
                              .z_end = flat ? 1 : slab,
                              .by_rows = plan->by_rows,
-                             .source_type = vf_plan_source_type(plan, run),
-                             .sink_type = vf_plan_sink_type(plan, run),
+                             .source_type = run->source_type,
+                             .sink_type = run->sink_type,
                              .threads = plan->threads,
                              .times = slabs,
                              .work_limit = work_limit(t, s)};

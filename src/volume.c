@@ -1,5 +1,6 @@
 #include "volume.h"
 
+#include <math.h>
 #include <stdint.h>
 
 #include "alloc.h"
@@ -26,6 +27,22 @@ const char *vf_type_name(enum vf_type type)
 bool vf_type_is_float(enum vf_type type)
 {
     return type == VF_F32 || type == VF_F64;
+}
+
+double vf_type_least(enum vf_type type)
+{
+    const bool is_signed = type == VF_I8 || type == VF_I16 || type == VF_I32;
+    return is_signed ? -ldexp(0.5, 8 * (int)vf_type_size(type)) : 0;
+}
+
+double vf_type_most(enum vf_type type)
+{
+    return vf_type_least(type) + (ldexp(1, 8 * (int)vf_type_size(type)) - 1);
+}
+
+bool vf_type_holds(enum vf_type type, double value)
+{
+    return value >= vf_type_least(type) && value <= vf_type_most(type) && value == rint(value);
 }
 
 bool vf_volume_bytes(enum vf_type type, const struct vf_shape *shape, size_t *bytes)

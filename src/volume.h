@@ -19,6 +19,10 @@ enum vf_type { VF_U8, VF_I8, VF_U16, VF_I16, VF_U32, VF_I32, VF_F32, VF_F64, VF_
 size_t vf_type_size(enum vf_type type);
 const char *vf_type_name(enum vf_type type);
 bool vf_type_is_float(enum vf_type type);
+/* The bounds of an integer type, and whether a value is one of it. */
+double vf_type_least(enum vf_type type);
+double vf_type_most(enum vf_type type);
+bool vf_type_holds(enum vf_type type, double value);
 
 /* Elements along each axis; nc channels of nt time points of nz planes of ny rows of nx. All >= 1 and <=
  * INT32_MAX. */
