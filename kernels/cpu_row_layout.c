@@ -237,15 +237,14 @@ out:
     return status;
 }
 
-/* Whether all sources and sinks are of a type, and nothing else becomes of what goes to the sinks. */
-static bool is_stored_as(const struct vf_job *job, enum vf_type type)
+/* Whether all sources are of a type, and what goes to the sinks is stored and no more. */
+static bool is_of_type(const struct vf_job *job, enum vf_type type)
 {
-    bool is = job->source != NULL || (job->source_type == type && job->sink_type == type);
+    bool is = true;
     for (int k = 0; job->source != NULL && k < job->flow->source_count; k++)
         is = is && job->source[k].type == type;
     for (int k = 0; job->sink != NULL && k < job->flow->sink_count; k++)
-        is = is && job->sink[k].array != NULL && job->sink[k].array->type == type &&
-             job->sink[k].reducer_count == 0;
+        is = is && job->sink[k].array != NULL && job->sink[k].reducer_count == 0;
     return is;
 }
 
@@ -254,7 +253,7 @@ enum vf_type vf_row_cell(const struct vf_job *job)
     const struct vf_flow *flow = job->flow;
     const enum vf_type type = job->source == NULL ? job->source_type : job->source[0].type;
     const double outside = flow->boundary == VF_CONSTANT ? flow->constant : 0;
-    bool keeps = is_stored_as(job, type) && vf_may_keep_integers(type, outside);
+    bool keeps = is_of_type(job, type) && vf_may_keep_integers(type, outside);
     for (int i = 0; i < flow->stage_count; i++)
         keeps = keeps && vf_body_is_median(flow->stage[i].stencil);
     return keeps ? type : vf_flow_type(flow);

@@ -255,6 +255,30 @@ Test(plan, between_bytes)
     }
 }
 
+/* What medians leave of an image's integers is stored as these. */
+Test(plan, medians_keep_integers)
+{
+    struct planned p;
+    plan_cube(&p, "median:radius=2,gradient", 200);
+    cr_assert_eq(p.plan.run_count, 2);
+    cr_expect(p.plan.run[0].cell == VF_U16 && p.plan.run[0].sink_type == VF_U16);
+    cr_expect(p.plan.run[1].cell == VF_F32 && p.plan.run[1].source_type == VF_U16);
+    cr_expect_eq(p.plan.between_bytes, sizeof(uint16_t) * 200 * 200 * 200);
+    close_plan(&p);
+    plan_cube(&p, "median,perona-malik", 200);
+    for (int r = 1; r < p.plan.run_count; r++) {
+        const struct vf_run *run = &p.plan.run[r], *last = run - 1;
+        cr_expect_eq(run->prepass, r == 1);
+        cr_expect_eq(run->source_type, r <= 2 ? VF_U16 : VF_F32);
+        cr_expect(run->source_type == last->sink_type || last->prepass);
+    }
+    close_plan(&p);
+    plan_cube(&p, "gradient,median,gradient", 200);
+    for (int r = 1; r < p.plan.run_count; r++)
+        cr_expect_eq(p.plan.run[r].source_type, VF_F32);
+    close_plan(&p);
+}
+
 /* Every filter as it is by default: rings fit in 64 MiB for a large stack and a large image; what crosses a
  * cut besides takes no more than the image and the result do. */
 Test(plan, work_bytes)

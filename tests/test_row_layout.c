@@ -65,8 +65,8 @@ static void expect_cells(const char *chain_text, double constant, enum vf_type i
     last_flow_close(&p);
 }
 
-/* Of the type that a median's image and result have, if that is an integer of 8 or 16 bits and nothing else
- * is among them. */
+/* Of the type that a median's image has, if that is an integer of 8 or 16 bits and nothing else is among
+ * them. */
 Test(row_layout, cells)
 {
     for (enum vf_type type = VF_U8; type <= VF_I16; type++)
@@ -77,10 +77,11 @@ Test(row_layout, cells)
     expect_cells("median", 65535, VF_U16, VF_U16, VF_U16);
     expect_cells("median", 65536, VF_U16, VF_U16, VF_F32);
     expect_cells("median", 0.5, VF_U16, VF_U16, VF_F32);
-    expect_cells("median", 0, VF_U8, VF_U16, VF_F32);
+    expect_cells("median", 0, VF_U8, VF_U16, VF_U8);
+    expect_cells("median", -1, VF_I16, VF_F32, VF_I16);
     expect_cells("median", 0, VF_F32, VF_F32, VF_F32);
     expect_cells("median", 0, VF_U32, VF_U32, VF_F32);
-    expect_cells("median,mean", 0, VF_U8, VF_U8, VF_F32);
+    expect_cells("mean,median", 0, VF_U8, VF_U8, VF_F32);
 }
 
 /* ---- diffusion steps ---- */

@@ -587,7 +587,8 @@ Test(schemes, whole_numbers)
                                          .type = type,
                                          .boundary = boundaries[turn % 5],
                                          .constant = constants[turn % 7],
-                                         .result_type = turn % 6 == 0 ? VF_I16 : type,
+                                         .result_type =
+                                             turn % 3 ? type : (enum vf_type)(turn / 3 % VF_TYPE_COUNT),
                                          .scheme = "reference"};
                     struct vf_volume in = pipeline_input(&p, turn);
                     uint32_t state = turn;
