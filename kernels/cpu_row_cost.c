@@ -24,9 +24,11 @@ enum {
  * too. */
 #define MOST_L3_BYTES (18.0 * (1 << 20))
 
-/* The part of it that rings may fill before it slows them down; and sums across the stream of several fields,
- * most of which ask for what they read ahead of much arithmetic. */
+/* The part of it that rings may fill before it slows them down; sums across the rows of an image, for each of
+ * which its ring is gone through from end to end; and sums across the stream of several fields, most of which
+ * ask for what they read ahead of much arithmetic. */
 #define USABLE 0.5
+#define USABLE_IN_TURN 0.25
 #define USABLE_ASKED 0.8
 
 /* Columns of so many rows are still in the first cache when those beside them come. */
@@ -55,6 +57,15 @@ static double far_bytes_per_ns(const struct vf_row_layout *l)
                                   : SLOW_L3_BYTES_PER_NS;
 }
 
+/* Whether all stages are sums over an image. */
+static bool is_in_turn(const struct vf_row_layout *l)
+{
+    bool is = l->job->flow->dim == 2;
+    for (int i = 0; i < l->job->flow->stage_count; i++)
+        is = is && l->job->flow->stage[i].stencil == VF_STENCIL_LINEAR;
+    return is;
+}
+
 /* Nanoseconds a byte of ring traffic: the part of one thread's rings that fits in the near cache, what then
  * fits in its share of the far one, of which a part is usable, and the rest. */
 static double ring_byte_ns(const struct vf_row_layout *l, double usable)
@@ -62,7 +73,10 @@ static double ring_byte_ns(const struct vf_row_layout *l, double usable)
     const double bytes = l->work_bytes;
     const double near = fmin(bytes, 0.75 * (double)l->caches.near);
     const double shared = fmin((double)l->caches.far, MOST_L3_BYTES);
-    const double far = fmin(bytes - near, usable * shared / l->job->threads);
+    const double others = bytes - near, room = usable * shared / l->job->threads;
+    /* What is read next, in turn, is what was dropped last. */
+    const double kept = is_in_turn(l) ? fmax(0, 2 * room - others) : room;
+    const double far = fmin(others, kept);
     return (near / L2_BYTES_PER_NS + far / far_bytes_per_ns(l) + (bytes - near - far) / MEMORY_BYTES_PER_NS) /
            (bytes > 0 ? bytes : 1);
 }
@@ -129,7 +143,8 @@ double vf_row_cost(const struct vf_row_layout *l)
 {
     const struct vf_job *job = l->job;
     const struct vf_flow *flow = job->flow;
-    const double byte_ns = ring_byte_ns(l, USABLE), asked_byte_ns = ring_byte_ns(l, USABLE_ASKED);
+    const double byte_ns = ring_byte_ns(l, is_in_turn(l) ? USABLE_IN_TURN : USABLE),
+                 asked_byte_ns = ring_byte_ns(l, USABLE_ASKED);
     double element = (double)l->element, unit = 0;
     for (int k = 0; k < flow->source_count; k++) {
         const struct vf_ring *ring = &l->ring[flow->source[k]];
