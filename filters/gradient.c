@@ -64,7 +64,13 @@ out:
     return status;
 }
 
-/* The widths of this call: method=gaussian takes 1 where none was given, and needs one on every axis. */
+static bool is_along(enum output output, int axis)
+{
+    return output < ONLY_X || output > ONLY_Z || axis == (int)output - ONLY_X;
+}
+
+/* The widths of this call: method=gaussian takes 1 where none was given, and needs one on every axis that is
+ * differentiated along. */
 static enum vf_status widths(const struct vf_context *context, const struct vf_value *value, double sigma[3],
                              struct vf_error *error)
 {
@@ -73,11 +79,11 @@ static enum vf_status widths(const struct vf_context *context, const struct vf_v
     for (int axis = 0; axis < context->dim && value[METHOD].choice == GAUSSIAN; axis++) {
         if (!value[SIGMA].given)
             sigma[axis] = 1;
-        else if (sigma[axis] < VF_LEAST_SIGMA)
+        else if (sigma[axis] < VF_LEAST_SIGMA && is_along((enum output)value[OUTPUT].choice, axis))
             return vf_fail(error, VF_USAGE,
-                           "gradient: method=gaussian needs sigma of at least %g voxels on every axis: a "
+                           "gradient: method=gaussian needs sigma of at least %g voxels along %s: a "
                            "narrower Gaussian reaches no neighbour",
-                           VF_LEAST_SIGMA);
+                           VF_LEAST_SIGMA, axis_label[axis]);
     }
 out:
     return status;
@@ -103,7 +109,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
         VF_TRY(vf_add_gaussian(e, context, 'G', sigma, VF_TRUNCATE, 1, &smooth, VF_FIELD_IMAGE, error));
     for (int axis = 0; axis < context->dim; axis++) {
         component[axis] = smooth;
-        if (output == MAGNITUDE || output == COMPONENTS || axis == (int)output - ONLY_X)
+        if (is_along(output, axis))
             VF_TRY(add_component(e, context, method, sigma, axis, &component[axis], error));
     }
     if (output == MAGNITUDE) {

@@ -266,5 +266,5 @@ void vf_cli_print_version(FILE *to)
     fprintf(to, "%.*s\n", (int)strcspn(tiff, "\n"), tiff);
     fprintf(to, "libpng %s\n", png_get_libpng_ver(NULL));
     fprintf(to, "%s\n", XML_ExpatVersion());
-    fprintf(to, "backends: cpu (vector level %s)\n", vf_rows_level());
+    fprintf(to, "backends: cpu (vector level %s), cuda (see 'volfilter devices')\n", vf_rows_level());
 }

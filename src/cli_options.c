@@ -54,7 +54,7 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "wait until each result is on disk before giving it its name, so that not even a power failure "
          "leaves a partial file; always done when a result replaces its own input"},
     [VF_OPTION_COMPRESS] = {FILES, "compress", 0, "none|lzw|deflate|zstd", "none|lzw|deflate|zstd", NULL,
-                            "compression of TIFF output (default: the input's)"},
+                            "compression of TIFF output (default: that of TIFF input, else none)"},
     [VF_OPTION_DTYPE] =
         {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64", NULL,
          "element type of the output (default: the input's, or float32 if a filter produces "
@@ -69,7 +69,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
         {IMAGE, "spacing", 0, "XxYxZ[UNIT]", NULL,
          "sizes from 1e-6 to 1e6 such as 0.5x0.5x2um, one for all axes or one per axis, in A, nm, um or mm",
          "voxel size to use instead of the file's; two numbers are x and y, and z stays the file's; a size "
-         "without a unit, where the file's has one, is in that unit (MRC's is angstrom) and affects only the "
+         "without a unit is in the unit that 'volfilter info' shows, where there is one, and affects only "
+         "the "
          "filtering: the result keeps the file's"},
     [VF_OPTION_SLICES] =
         {IMAGE, "slices", 0, NULL, NULL, NULL,
@@ -80,8 +81,8 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
                              "auto, single (or float) or double",
                              "floating-point precision of the computation (default: single; double for "
                              "32-bit integer and 64-bit float input, for sums of more than 512 voxels, as "
-                             "gaussian:sigma=65 makes along each axis, and for weights that do not fit in "
-                             "float32)"},
+                             "gaussian:sigma=64 makes along each axis, for means of more than 256 along an "
+                             "axis, and for weights that do not fit in float32)"},
     [VF_OPTION_BACKEND] = {WORK, "backend", 0, "auto|cpu|cuda", "auto|cpu|cuda|gpu",
                            "auto, cpu or cuda (or gpu)",
                            "where to compute (default: auto, the GPU if predicted to be faster)"},
@@ -107,15 +108,15 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "print the plan before running: CPU or GPU, stages, halos, memory, slabs, bytes moved"},
     [VF_OPTION_DRY_RUN] = {REPORTS, "dry-run", 0, NULL, NULL, NULL,
                            "only check and plan, also whether the disk has room for all results that are not "
-                           "compressed; compute "
-                           "and write nothing"},
+                           "compressed; compute nothing, and write nothing but a --report"},
     [VF_OPTION_JSON] = {REPORTS, "json", 0, NULL, NULL, NULL,
                         "print info, devices, the timings of each result or, with --explain or --dry-run, "
                         "the plan instead, as JSON, one object after another"},
     [VF_OPTION_REPORT] = {REPORTS, "report", 0, "FILE", NULL, "a file for JSON, or '-' for standard output",
                           "with --out-dir, write the outcome of each file to FILE, as JSON"},
-    [VF_OPTION_PROGRESS] = {REPORTS, "progress", 0, "auto|never|always|json", "auto|never|always|json", NULL,
-                            "show progress (auto: only on a terminal; json: one object per line)"},
+    [VF_OPTION_PROGRESS] =
+        {REPORTS, "progress", 0, "auto|never|always|json", "auto|never|always|json", NULL,
+         "show progress on standard error (auto: only on a terminal; json: one object per line)"},
     [VF_OPTION_QUIET] = {REPORTS, "quiet", 'q', NULL, NULL, NULL,
                          "print errors only, even with -v: no notes, and no progress unless --progress asks "
                          "for it"},

@@ -72,7 +72,7 @@ static void print_text(FILE *to, const char *path, const struct vf_info *info)
     if (info->half_floats)
         fputs(", stored as float16", to);
     else if (info->packed_bits != 0)
-        fprintf(to, ", stored in %u bits", info->packed_bits);
+        fprintf(to, ", stored in %u bit%s", info->packed_bits, info->packed_bits == 1 ? "" : "s");
     putc('\n', to);
     fputs("  spacing      ", to);
     print_spacing(to, info);

@@ -79,15 +79,27 @@ static enum vf_status expand_links(struct vf_plan *plan, struct vf_error *error)
     return VF_OK;
 }
 
-/* Every addition of a sum rounds. In float32, of values of 16 bits that are all alike, means of 501 come out
- * as they are, of 601 some are off by 1. */
+/* Every addition of a sum rounds, and where weights are alike all of them may round to one side. In float32,
+ * of values of 16 bits that are all alike, means of 259 voxels along each of three axes come out as they are,
+ * of 261 some are off by 1. */
+#define MOST_ALIKE_IN_SINGLE 256
 #define MOST_SUMMED_IN_SINGLE 512
+
+static bool are_alike(const struct vf_taps *taps)
+{
+    bool are = true;
+    for (int t = 1; t < taps->count; t++)
+        are = are && taps->tap[t].weight == taps->tap[0].weight;
+    return are;
+}
 
 static bool sums_many(const struct vf_expansion *e)
 {
     for (int i = 0; i < e->stage_count + e->pre_count; i++) {
         const struct vf_stage *stage = i < e->stage_count ? &e->stage[i] : &e->pre[i - e->stage_count];
-        if (stage->stencil == VF_STENCIL_LINEAR && stage->taps->count > MOST_SUMMED_IN_SINGLE)
+        if (stage->stencil == VF_STENCIL_LINEAR &&
+            (stage->taps->count > MOST_SUMMED_IN_SINGLE ||
+             (stage->taps->count > MOST_ALIKE_IN_SINGLE && are_alike(stage->taps))))
             return true;
     }
     return false;

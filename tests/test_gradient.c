@@ -100,6 +100,17 @@ static double impulse(int x, int y, int z)
     return x == 4 && y == 4 && z == 3 ? 64 : 0;
 }
 
+/* Axes that are not differentiated along need no width: the line through the impulse is all there is. */
+Test(gradient, gaussian_derivative_of_lines)
+{
+    struct vf_volume out = run_on(impulse, "gradient:method=gaussian:sigma=1x0x0:output=x", true);
+    for (int i = 0; i < 9 * 8 * 7; i++) {
+        const int x = i % 9, y = i / 9 % 8, z = i / 72;
+        cr_expect_eq(at(&out, 0, x, y, z) != 0, y == 4 && z == 3 && x != 4, "%d, %d, %d", x, y, z);
+    }
+    vf_volume_free(&out);
+}
+
 /* The weight of `method` across the axis at distance d. */
 static double across(int method, int d)
 {
@@ -274,6 +285,7 @@ static void expect_usage(const char *chain, ptrdiff_t nz, const char *text)
 Test(gradient, usage)
 {
     expect_usage("gradient:output=z", 1, "needs a stack");
-    expect_usage("gradient:method=gaussian:sigma=0", 3, "sigma of at least 0.125 voxels on every axis");
-    expect_usage("gradient:method=gaussian:sigma=1x0x1", 3, "sigma of at least 0.125 voxels on every axis");
+    expect_usage("gradient:method=gaussian:sigma=0", 3, "sigma of at least 0.125 voxels along x");
+    expect_usage("gradient:method=gaussian:sigma=1x0x1", 3, "sigma of at least 0.125 voxels along y");
+    expect_usage("gradient:method=gaussian:sigma=1x0x1:output=y", 3, "at least 0.125 voxels along y");
 }
