@@ -28,9 +28,9 @@ static const char *forbids_pairs(const struct vf_kernel_case *c, const struct vf
     const struct vf_flow *flow = c->flow;
     const bool is_constant =
         flow->boundary == VF_CONSTANT && flow->field_kind[flow->source[0]] == VF_FIELD_IMAGE;
-    if (c->source_type[0] != c->sink_type[0] ||
-        !vf_may_keep_integers(c->source_type[0], is_constant ? flow->constant : 0))
-        return "pairs are for what is read and stored as the same 8 or 16 bits";
+    const bool holds = c->sink_type[0] == c->source_type[0] || vf_type_is_float(c->sink_type[0]);
+    if (!holds || !vf_may_keep_integers(c->source_type[0], is_constant ? flow->constant : 0))
+        return "pairs are for what is read as 8 or 16 bits, and stored as these or floating point";
     if (gpu->capability < LEAST_OF_PAIRS)
         return "this device has no instructions for pairs";
     return config->work[1] % 2 != 0 ? "pairs need an even work along y" : NULL;

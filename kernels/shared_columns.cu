@@ -28,9 +28,9 @@ VF_INLINE REAL vf_value_of(const vf_read *cell)
 VF_INLINE void vf_put_value(vf_out_0 *first, vf_out_0 *second, bool is_first, bool is_second, REAL value)
 {
     if (is_first)
-        *first = (vf_out_0)(value & 0xffff);
+        *first = (vf_out_0)(vf_in_0)(value & 0xffff);
     if (is_second)
-        *second = (vf_out_0)(value >> 16);
+        *second = (vf_out_0)(vf_in_0)(value >> 16);
 }
 #else
 typedef REAL vf_read;

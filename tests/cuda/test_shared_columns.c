@@ -42,6 +42,8 @@ Test(shared_columns, every_boundary)
         for (int pairs = 0; pairs < 2; pairs++) {
             struct flow_case c;
             open_median(&c, VF_STENCIL_median_3x3x3, 3, pairs ? VF_I16 : VF_F32, (enum vf_boundary)boundary);
+            if (boundary % 2 == 1)
+                c.sink_type[0] = VF_F32;
             check(&c, 2 * pairs + boundary % 2);
             open_median(&c, VF_STENCIL_median_5x5, 2, pairs ? VF_U16 : VF_F32, (enum vf_boundary)boundary);
             check(&c, 2 * pairs + (boundary + 1) % 2);
@@ -104,6 +106,8 @@ Test(shared_columns, takes_pairs_of_one_small_type)
     }
     c.flow.constant = 0;
     kernel.sink_type[0] = VF_F32;
+    cr_expect_null(vf_gpu_scheme_forbids(scheme, &kernel, &gpu, &pairs));
+    kernel.sink_type[0] = VF_U16;
     cr_expect_not_null(vf_gpu_scheme_forbids(scheme, &kernel, &gpu, &pairs));
     c.stage[0].stencil = VF_STENCIL_gradient_magnitude;
     cr_expect_not_null(vf_gpu_scheme_refuses(scheme, &kernel));
