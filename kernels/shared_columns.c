@@ -60,11 +60,17 @@ static ptrdiff_t planes_of(const struct vf_kernel_case *c, const struct vf_kerne
     return c->flow->dim == 3 ? config->stream : 1;
 }
 
+/* Words of a value. */
+static int words_of(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    return c->flow->is_double && config->variant != PAIRS ? 2 : 1;
+}
+
 /* Registers of a thread, roughly: the planes that it has, and a box. */
 static int registers(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     enum { OTHERS = 32 };
-    const int words = c->flow->is_double ? 2 : 1;
+    const int words = words_of(c, config);
     return OTHERS + 2 * rows_of(c, config) +
            words * ((2 * c->halo[0] + 1) * rows_of(c, config) + (2 * c->halo[2] + 1) * column_of(c));
 }
@@ -137,7 +143,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *traffic)
 {
     (void)gpu;
-    const int rows = rows_of(c, config), element = (int)vf_kernel_element(c);
+    const int rows = rows_of(c, config), words = words_of(c, config);
     const double planes = (double)planes_of(c, config), loads = rows * (planes + 2 * c->halo[0]),
                  values = planes * config->work[1] / results_of(config), results = planes * config->work[1];
     count_sectors(c, config, traffic);
@@ -147,10 +153,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         config->block[1] *
         (loads * vf_model_warp_lines(-c->halo[2], (int)vf_type_size(c->source_type[0]), WARP) +
          results * vf_model_warp_lines(0, (int)vf_type_size(c->sink_type[0]), WARP));
-    traffic->shared_wavefronts =
-        config->block[1] * values * 2 * c->halo[2] * (column_of(c) + 1) * element / sizeof(float);
-    *(c->flow->is_double ? &traffic->double_ops : &traffic->float_ops) =
-        traffic->threads * values * c->operations;
+    traffic->shared_wavefronts = config->block[1] * values * 2 * c->halo[2] * (column_of(c) + 1) * words;
+    *(words == 2 ? &traffic->double_ops : &traffic->float_ops) = traffic->threads * values * c->operations;
     traffic->other_ops =
         traffic->threads *
         (loads * (OF_ROW + 2 * c->halo[0] +
