@@ -212,7 +212,7 @@ static const char after_filters[] =
     "has no effect: with such a unit, which is then more likely wrong, it is refused unless it is 0.\n"
     "A TIFF or PNG of 72 or 96 dpi, which programs write when they know nothing, or of one pixel a unit,\n"
     "states no voxel size. In a stack that ImageJ wrote in A, nm, um or mm without a\n"
-    "distance of planes these are 1 unit apart, as ImageJ has it.\n"
+    "distance of planes these are 1 unit apart, as ImageJ has it; where tifffile wrote it, it is not known.\n"
     "An axis of which no voxel size is known counts as wide as x: \\fB\\-\\-spacing\\fR tells.\n"
     "One unit applies to the whole vector; \\fBvox\\fR means voxels.\n"
     ".PP\n"

@@ -49,11 +49,11 @@ enum vf_field_kind vf_plan_kind(const struct vf_plan *plan, int link, int f)
     return VF_FIELD_IMAGE;
 }
 
-const char *vf_plan_label(const struct vf_plan *plan, int k)
+const char *vf_plan_label(const struct vf_plan *plan, int link, int f)
 {
-    for (int i = plan->chain->count - 1; i >= 0; i--)
+    for (int i = link - 1; i >= 0; i--)
         if (plan->link[i].output_count > 1)
-            return plan->link[i].output_label[output_on_the_way(plan, i, plan->chain->count - 1, k)];
+            return plan->link[i].output_label[output_on_the_way(plan, i, link - 1, f)];
     return NULL;
 }
 

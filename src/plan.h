@@ -125,8 +125,9 @@ int vf_plan_live(const struct vf_plan *plan, int link);
 /* Whether field f that enters link i is still the same quantity as the image, or derived from it. */
 enum vf_field_kind vf_plan_kind(const struct vf_plan *plan, int link, int f);
 
-/* A label for output k, from the last link that names its outputs: "xx", "mu1"; NULL for none. */
-const char *vf_plan_label(const struct vf_plan *plan, int k);
+/* A label for field f that enters link i (vf_plan_live), from the last link that names its outputs: "xx",
+ * "mu1"; NULL for none. */
+const char *vf_plan_label(const struct vf_plan *plan, int link, int f);
 
 /* Voxels of a channel, of all images. */
 size_t vf_plan_voxels(const struct vf_plan *plan);

@@ -216,11 +216,14 @@ static void describe(const struct vf_work *w)
     const size_t values = vf_plan_value_count(&w->plan);
     for (size_t c = 0; c < w->channels; c++)
         for (int i = 0; i < w->plan.chain->count; i++)
-            for (int f = 0; f < vf_plan_live(&w->plan, i); f++)
+            for (int f = 0; f < vf_plan_live(&w->plan, i); f++) {
+                const char *label = vf_plan_label(&w->plan, i, f);
                 for (int g = 0; g < w->plan.link[i].global_count; g++)
-                    vf_say("%s: channel %zu: %s %s = %g", w->in_name, c + 1,
-                           w->plan.chain->link[i].filter->name, w->plan.link[i].global[g].name,
+                    vf_say("%s: channel %zu%s%s: %s %s = %g", w->in_name, c + 1, label == NULL ? "" : " ",
+                           label == NULL ? "" : label, w->plan.chain->link[i].filter->name,
+                           w->plan.link[i].global[g].name,
                            w->value[c * values + vf_plan_value_index(&w->plan, i, f, g)]);
+            }
     if (w->cuda_replaced > 0)
         vf_say("%s: %d kernel%s of the plan did not compile as expected and %s replaced; the last: %s",
                w->in_name, w->cuda_replaced, w->cuda_replaced == 1 ? "" : "s",

@@ -383,7 +383,7 @@ static enum vf_status plan_result(struct vf_work *w, const struct vf_plan_reques
     }
     vf_info_for_result(&input, w->format, request->result_type, (size_t)w->plan.output_count, &w->result);
     for (int k = 0; k < w->plan.output_count; k++)
-        w->label[k] = vf_plan_label(&w->plan, k);
+        w->label[k] = vf_plan_label(&w->plan, w->plan.chain->count, k);
     w->result.output_label = w->label;
     if (w->format == VF_FORMAT_MRC && o->slices && w->result.shape.nt == 1)
         w->result.image_stack = true;

@@ -361,7 +361,7 @@ static void expect_labels(const char *chain, ptrdiff_t nz, const char *const *la
     cr_expect_eq(p.plan.output_count, count, "%s: %d outputs", chain, p.plan.output_count);
     cr_expect_eq(p.plan.run[p.plan.run_count - 1].outputs, count, "%s", chain);
     for (int k = 0; k < p.plan.output_count && k < count; k++) {
-        const char *label = vf_plan_label(&p.plan, k);
+        const char *label = vf_plan_label(&p.plan, p.plan.chain->count, k);
         if (labels == NULL)
             cr_expect_null(label, "%s: %s", chain, label);
         else

@@ -354,6 +354,10 @@ test_quiet_and_verbose() {
     grep -qx "volfilter: $STACK: read [0-9.]* s, filtered [0-9.]* s on the CPU, written [0-9.]* s to b.tif" err
     expect 0 -v -f gaussian:sigma=0,perona-malik:iterations=1 "$DATA/epi-time.tif" k.tif
     says "epi-time.tif: channel 1: perona-malik k = 163.5"
+    expect 0 -v -f gradient:output=components,perona-malik:iterations=1 "$STACK" k.tif
+    for axis in x y z; do
+        says "head-mri.tif: channel 1 $axis: perona-malik k = "
+    done
     expect 0 -vv -f gaussian "$STACK" c.tif
     expect 0 --quiet --verbose -f gaussian "$STACK" d.tif
     same a.tif b.tif
