@@ -78,7 +78,7 @@ void vf_cli_print_help(FILE *to)
     putc('\n', to);
     print_wrapped(
         to,
-        "Exit codes: 0 success, 1 failure, 2 usage error, 3 some or all of several files failed, 129, 130 "
+        "Exit status: 0 success, 1 failure, 2 usage error, 3 some or all of several files failed, 129, 130 "
         "or 143 interrupted.",
         0, 0);
     print_wrapped(to,

@@ -55,12 +55,13 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
          "leaves a partial file; always done when a result replaces its own input"},
     [VF_OPTION_COMPRESS] = {FILES, "compress", 0, "none|lzw|deflate|zstd", "none|lzw|deflate|zstd", NULL,
                             "compression of TIFF output (default: that of TIFF input, else none)"},
-    [VF_OPTION_DTYPE] =
-        {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64", NULL,
-         "element type of the output (default: the input's, or float32 if a filter produces "
-         "that); values are rounded to nearest, halves to even, and saturated: negative ones become 0 in "
-         "unsigned types, and NaN becomes 0 in integer types; saturation is not "
-         "reported: if in doubt, look at a float32 result"},
+    [VF_OPTION_DTYPE] = {IMAGE, "dtype", 0, "TYPE", "uint8|int8|uint16|int16|uint32|int32|float32|float64",
+                         NULL,
+                         "element type of the output (default: the input's, or float32 if a filter produces "
+                         "that, which a PNG cannot hold: there the input's); values are rounded to nearest, "
+                         "halves to even, and saturated: negative ones become 0 in "
+                         "unsigned types, and NaN becomes 0 in integer types; saturation is not "
+                         "reported: if in doubt, look at a float32 result"},
     [VF_OPTION_BOUNDARY] =
         {IMAGE, "boundary", 0, "RULE", "nearest|reflect|mirror|constant|wrap",
          "nearest, reflect, mirror, constant, constant=V or wrap",

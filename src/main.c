@@ -1,4 +1,4 @@
-/* The program: standard streams, signals, the command line, and the exit code. */
+/* The program: standard streams, signals, the command line, and the exit status. */
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-# Files that cannot be read or written: exit code 1, a message with the name, no output, nothing old lost.
+# Files that cannot be read or written: exit status 1, a message with the name, no output, nothing old lost.
 # shellcheck shell=sh
 
 # refused NAME [TEXT]: filtering NAME fails, says its name (and TEXT), and keeps the old output.

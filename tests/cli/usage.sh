@@ -1,4 +1,4 @@
-# Wrong usage: exit code 2, a message that names the word, the nearest right one and what is allowed, no file.
+# Wrong usage: exit status 2, a message that names the word, the nearest right one and what is allowed, no file.
 # shellcheck shell=sh
 
 test_unknown_options_and_the_nearest() {
