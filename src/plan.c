@@ -97,9 +97,10 @@ static bool sums_many(const struct vf_expansion *e)
 {
     for (int i = 0; i < e->stage_count + e->pre_count; i++) {
         const struct vf_stage *stage = i < e->stage_count ? &e->stage[i] : &e->pre[i - e->stage_count];
-        if (stage->stencil == VF_STENCIL_LINEAR &&
-            (stage->taps->count > MOST_SUMMED_IN_SINGLE ||
-             (stage->taps->count > MOST_ALIKE_IN_SINGLE && are_alike(stage->taps))))
+        if (stage->stencil != VF_STENCIL_LINEAR)
+            continue;
+        const bool is_mean = vf_line_axis(stage) >= 0 && are_alike(stage->taps);
+        if (stage->taps->count > (is_mean ? MOST_ALIKE_IN_SINGLE : MOST_SUMMED_IN_SINGLE))
             return true;
     }
     return false;

@@ -199,12 +199,16 @@ test_precision() {
     same a.tif b.tif
     same a.tif c.tif
     differ a.tif d.tif
-    # Sums of more than 512 voxels, or of 256 by one weight, are made in double, and those whose weights do not fit.
+    # Sums of more than 512 voxels, or of 256 along an axis by one weight, are made in double, and those whose weights
+    # do not fit.
     LC_ALL=C seq 0.1 0.1 52.9 | paste -sd "$(printf ' %.0s' $(seq 22))\n" >table.txt
     echo 1e-50 2e-50 1e-50 >small.txt
-    expect 0 -f mean:radius=127 --dtype float64 "$SMALL" a.tif
-    expect 0 -f mean:radius=127 --dtype float64 --precision single "$SMALL" b.tif
-    same a.tif b.tif
+    yes "$(yes 1 | head -n 17 | tr '\n' ' ')" | head -n 17 >ones.txt
+    for chain in mean:radius=127 convolve:ones.txt; do
+        expect 0 -f $chain --dtype float64 "$SMALL" a.tif
+        expect 0 -f $chain --dtype float64 --precision single "$SMALL" b.tif
+        same a.tif b.tif
+    done
     for chain in convolve:table.txt mean:radius=0x128x0 gradient,gaussian:sigma=65:truncate=4; do
         expect 0 -f $chain --dtype float64 "$SMALL" a.tif
         expect 0 -f $chain --dtype float64 --precision single "$SMALL" b.tif
