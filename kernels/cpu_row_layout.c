@@ -237,14 +237,17 @@ out:
     return status;
 }
 
-/* Whether all sources are of a type, and what goes to the sinks is stored and no more. */
+/* Whether all sources are of a type, and what goes to the sinks is stored and no more; where there are no
+ * stages, as that type: a plan does not tell such a job from a pre-pass, which is of floating point. */
 static bool is_of_type(const struct vf_job *job, enum vf_type type)
 {
-    bool is = true;
+    const bool has_stages = job->flow->stage_count > 0;
+    bool is = job->source != NULL || has_stages || job->sink_type == type;
     for (int k = 0; job->source != NULL && k < job->flow->source_count; k++)
         is = is && job->source[k].type == type;
     for (int k = 0; job->sink != NULL && k < job->flow->sink_count; k++)
-        is = is && job->sink[k].array != NULL && job->sink[k].reducer_count == 0;
+        is = is && job->sink[k].array != NULL && job->sink[k].reducer_count == 0 &&
+             (has_stages || job->sink[k].array->type == type);
     return is;
 }
 

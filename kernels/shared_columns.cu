@@ -95,31 +95,14 @@ struct vf_sweep {
 template <bool is_own> struct vf_column_cell {
     const VfArgs &args;
     const vf_sweep &sweep;
-    const int row, plane; /* the row of the thread's own */
+    const int row; /* of the thread's own */
     REAL (&column)[VF_MOST_OF_COLUMN];
     REAL result;
 
-    /* The compiler leaves out what is read of another column if it is for that column's values alone. */
+    /* Of another column, what is read is for that column's values. */
     VF_MEMBER REAL read(int, int dz, int dy, int dx) const
     {
-        return is_own || dx == 0 ? sweep.value[VF_HALO_Z + dz][VF_HALO_Y + row + dy] : beside(dz, dy, dx);
-    }
-    VF_MEMBER REAL beside(int dz, int dy, int dx) const
-    {
-        vf_read cell[VF_RESULTS];
-        VF_UNROLL for (int i = 0; i < VF_RESULTS; i++)
-        {
-            const int z = vf_index_z(plane + dz, args.nz), y = vf_index(sweep.y + row + dy + i, args.ny),
-                      x = vf_index(sweep.x + dx, args.nx);
-            cell[i] = VF_BOUNDARY == VF_CONSTANT && (z < 0 || y < 0 || x < 0)
-                          ? vf_sweep::outside(args)
-                          : (vf_read)((const vf_in_0 *)args.in[0])[vf_row(args, y, z) + x];
-        }
-        return vf_value_of(cell);
-    }
-    VF_MEMBER bool open(int axis, bool upper) const
-    {
-        return vf_is_cell_open(args, sweep.x, sweep.y + row, plane, axis, upper);
+        return dx == 0 ? sweep.value[VF_HALO_Z + dz][VF_HALO_Y + row + dy] : REAL(0);
     }
     template <class Value> VF_MEMBER REAL of_column(int k, int dx, Value value)
     {
@@ -144,9 +127,9 @@ VF_MEMBER void vf_sweep::compute(int plane)
     VF_UNROLL for (int row = 0; row < VF_WORK_Y; row += VF_RESULTS)
     {
         REAL column[VF_MOST_OF_COLUMN];
-        vf_column_cell<true> own = {args, *this, row, plane, column, REAL(0)};
+        vf_column_cell<true> own = {args, *this, row, column, REAL(0)};
         vf_cell_by<false>(own);
-        vf_column_cell<false> cell = {args, *this, row, plane, column, REAL(0)};
+        vf_column_cell<false> cell = {args, *this, row, column, REAL(0)};
         vf_cell_by<false>(cell);
         vf_out_0 *const to = out + ((y + row) * (unsigned int)args.pitch + x);
         vf_put_value(to, to + args.pitch, is_wanted && y + row < args.ny, is_wanted && y + row + 1 < args.ny,

@@ -20,8 +20,9 @@
  *                            compute `lower` there. Once for each axis in a body
  *   UPPER_FACE(axis, upper)  the value of the upper face, for LOWER_FACE, which `upper` computes
  *   OF_COLUMN(k, dx, value)  value number k < VF_MOST_OF_COLUMN (kernels/cpu_rows.h), which `value` computes
- *                            from inputs at x + dx only: a scheme that goes along x may have it from
- *                            another voxel. Each once in a body
+ *                            from inputs at x + dx only, and through which alone a body reads other
+ *                            columns than its own: a scheme may have it from another voxel. Each once in a
+ *                            body
  *   IN_STEP(step, k, value)  value number k < VF_MOST_IN_STEPS (kernels/cpu_rows.h), which `value` computes
  *                            from inputs, and from values of step number `step` and those before it. Of the
  *                            steps, 0 and 1, a scheme may take each for many voxels ahead of the rest

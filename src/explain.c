@@ -289,10 +289,10 @@ static void print_spacing(const struct vf_context *c, FILE *to)
     fprintf(to, " %s)", c->unit[0] != '\0' ? vf_show_controls(c->unit, shown, sizeof shown) : "units");
 }
 
-/* Of several runs, of which the first may keep integers, that of the others. */
+/* What is computed in floating point stays so in later runs. */
 static const char *compute_type(const struct vf_plan *plan)
 {
-    return vf_type_name(plan->run_count == 1 ? plan->run[0].cell : vf_plan_type(plan));
+    return vf_type_name(plan->run[plan->run_count - 1].cell);
 }
 
 void vf_explain(const struct vf_explained *x, FILE *to)

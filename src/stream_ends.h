@@ -7,7 +7,7 @@
 #include "stream.h"
 #include "window.h"
 
-/* Planes of the compute type that lie on the disk between passes, without a name; fd -1: none. */
+/* Planes as runs store them (vf_run), that lie on the disk between passes, without a name; fd -1: none. */
 struct vf_plane_file {
     int fd;
     size_t plane_bytes; /* of all fields */

@@ -13,22 +13,34 @@ static REAL trace_read(struct body_trace *trace, int k, int dz, int dy, int dx)
         if (abs(offset[axis]) > trace->halo[k][axis])
             trace->halo[k][axis] = abs(offset[axis]);
     trace->state ^= trace->state << 13, trace->state ^= trace->state >> 17, trace->state ^= trace->state << 5;
-    return (REAL)(trace->state >> 8) * (REAL)0x1p-20 - 8;
+    const REAL noise = (REAL)(trace->state >> 8) * (REAL)0x1p-20 - 8;
+    return trace->has_columns && dx != 0 ? 1 - noise : noise;
 }
 
 #define VF_DEVICE static inline __attribute__((unused))
 #define VF_STENCIL(name) static void body_##name(struct body_trace *trace)
 #define AT(k, dz, dy, dx) trace_read(trace, k, dz, dy, dx)
-#define PUT(k, value) ((void)(value), trace->is_made[k] = true)
+#define PUT(k, value) (trace->made[k] = (double)(value), trace->is_made[k] = true)
 #define PARAM(i) R(0.5 + 0.25 * (i))
 #define OPEN_LO(axis) 1
 #define OPEN_HI(axis) 1
 #define EIGENVALUES(definite, tensor) (trace->says_eigenvalues = true, vf_eigenvalues_of(definite, tensor))
 #define EIGENVECTOR(tensor, rank, e) (trace->says_eigenvector = true, vf_eigenvector_of(tensor, rank, e))
-#define OF_COLUMN(k, dx, value) (trace->most_of_column = MAX(trace->most_of_column, (k) + 1), value)
+#define OF_COLUMN(k, dx, value) trace_column(trace, k, dx, value)
 #define IN_STEP(step, k, value) (trace->most_in_steps = MAX(trace->most_in_steps, (k) + 1), value)
 #define LOWER_FACE(axis, upper, lower) (trace->says_lower_face = true, lower)
 #include "kernels/stencil.h"
+
+static inline __attribute__((unused)) REAL trace_column(struct body_trace *trace, int k, int dx, REAL value)
+{
+    trace->most_of_column = MAX(trace->most_of_column, k + 1);
+    if (k >= TRACED_OF_COLUMN)
+        return value;
+    double *const known = &trace->of_column[k][TRACED_COLUMNS + dx];
+    if (!trace->has_columns)
+        *known = (double)value;
+    return (REAL)*known;
+}
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "stencil_bodies.h"

@@ -8,14 +8,20 @@
 
 #include "filters/filter.h"
 
+/* More values than OF_COLUMN has room for, and more columns to each side than any body reads. */
+enum { TRACED_OF_COLUMN = 32, TRACED_COLUMNS = 8 };
+
 /* What a body reads and makes at one voxel; its inputs are noise that `state`, not 0, starts. */
 struct body_trace {
     unsigned state;
     bool is_read[VF_MAX_INPUTS], is_read_aside[VF_MAX_INPUTS]; /* at all; off the axes */
     int halo[VF_MAX_INPUTS][3];                                /* z, y, x */
     bool is_made[VF_MAX_OUTPUTS];
+    double made[VF_MAX_OUTPUTS];
     bool says_eigenvalues, says_eigenvector, says_lower_face;
     int most_in_steps, most_of_column; /* 0 if it does not say IN_STEP, OF_COLUMN */
+    double of_column[TRACED_OF_COLUMN][2 * TRACED_COLUMNS + 1];
+    bool has_columns; /* of_column is known: what else is read of other columns is other noise */
 };
 
 struct stencil_variant {

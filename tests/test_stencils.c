@@ -46,6 +46,20 @@ static void check_body(const struct stencil_variant *variant, enum vf_stencil_id
               stencil->name);
 }
 
+/* Schemes that take OF_COLUMN from other voxels read no other column for anything else. */
+static void check_columns(const struct stencil_variant *variant, enum vf_stencil_id id)
+{
+    struct body_trace trace = {.state = 2463534242u};
+    const unsigned begins = trace.state;
+    variant->body[id](&trace);
+    const double made = trace.made[0];
+    trace.state = begins;
+    trace.has_columns = true;
+    variant->body[id](&trace);
+    cr_expect_eq(trace.made[0], made, "%s: what it reads of other columns is not in OF_COLUMN alone",
+                 vf_stencil(id)->name);
+}
+
 /* row-stream computes some words of bodies apart from the rest: a body whose line does not name its word
  * would be slower, to the same bits. */
 static void check_word(const struct stencil_variant *variant, enum vf_stencil_id id)
@@ -61,6 +75,8 @@ static void check_word(const struct stencil_variant *variant, enum vf_stencil_id
     }
     cr_expect_eq(trace.most_of_column > 0, word == VF_WORD_OF_COLUMN,
                  "%s: its body or its line alone says OF_COLUMN", name);
+    if (word == VF_WORD_OF_COLUMN)
+        check_columns(variant, id);
     cr_expect_eq(trace.most_in_steps > 0, word == VF_WORD_IN_STEP,
                  "%s: its body or its line alone says IN_STEP", name);
     cr_expect_leq(trace.most_of_column, VF_MOST_OF_COLUMN, "%s: value %d is more than OF_COLUMN has room for",

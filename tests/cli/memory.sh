@@ -56,6 +56,16 @@ test_slabs_give_the_same_bytes() {
     in_slabs 0 -f gaussian,perona-malik --dtype float64 --precision double "$STACK"
 }
 
+# What a run reads is where a later one stores, if it is of the type that this makes: here the median's is not.
+test_volumes_between_runs_are_of_their_types() {
+    once=perona-malik:iterations=1
+    expect 0 --dtype float32 -f median,$once,$once,$once "$STACK" a.tif
+    expect 0 --dtype float32 --scheme reference -f median,$once,$once,$once "$STACK" b.tif
+    same a.tif b.tif
+    expect 0 --explain --dry-run -f median:radius=2,median:radius=2 "$STACK" o.tif
+    prints "computes in uint16"
+}
+
 # What is read in place takes more than a ring of short and few rows would.
 test_two_sweeps_over_short_rows() {
     sparse 32 1 2 small.mrc

@@ -59,10 +59,17 @@ Test(cuda_run, medians)
                                                     "time-tile",
                                                     "register-stream:variant=direct",
                                                     "register-stream:variant=shared",
+                                                    "shared-columns:variant=cells",
                                                     NULL},
-                             *const of_images[] = {
-                                 "global-read",     "small-tile", "big-tile",    "sliding-tile",
-                                 "register-stream", "time-tile",  "warp-stream", NULL};
+                             *const of_images[] = {"global-read",
+                                                   "small-tile",
+                                                   "big-tile",
+                                                   "sliding-tile",
+                                                   "register-stream",
+                                                   "time-tile",
+                                                   "warp-stream",
+                                                   "shared-columns:variant=cells",
+                                                   NULL};
     static const struct {
         enum vf_stencil_id stencil;
         int dim;

@@ -96,6 +96,14 @@ Test(shared_columns, takes_pairs_of_one_small_type)
     cr_expect_not_null(vf_gpu_scheme_forbids(scheme, &kernel, &gpu, &odd));
     cr_expect_not_null(vf_gpu_scheme_forbids(scheme, &kernel, &older, &pairs));
     cr_expect_null(vf_gpu_scheme_forbids(scheme, &kernel, &older, &cells));
+    static const struct vf_kernel_config others[] = {{.block = {32, 4, 1}, .work = {2, 1, 1}, .stream = 8},
+                                                     {.block = {64, 4, 1}, .work = {1, 1, 1}, .stream = 8},
+                                                     {.block = {32, 2, 2}, .work = {1, 1, 1}, .stream = 8},
+                                                     {.block = {32, 4, 1}, .work = {1, 1, 2}, .stream = 8},
+                                                     {.block = {32, 4, 1}, .work = {1, 99, 1}, .stream = 8},
+                                                     {.block = {32, 4, 1}, .work = {1, 1, 1}}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        cr_expect_not_null(vf_gpu_scheme_forbids(scheme, &kernel, &gpu, &others[i]), "%zu", i);
     c.flow.constant = -32768;
     cr_expect_null(vf_gpu_scheme_forbids(scheme, &kernel, &gpu, &pairs));
     static const double beyond[] = {-32769, 32768, 0.5};
@@ -104,6 +112,9 @@ Test(shared_columns, takes_pairs_of_one_small_type)
         cr_expect_not_null(vf_gpu_scheme_forbids(scheme, &kernel, &gpu, &pairs), "%g", beyond[i]);
         cr_expect_null(vf_gpu_scheme_forbids(scheme, &kernel, &gpu, &cells));
     }
+    c.kind[0] = VF_FIELD_DERIVED; /* outside it is 0 */
+    cr_expect_null(vf_gpu_scheme_forbids(scheme, &kernel, &gpu, &pairs));
+    flow_case_check_grid(&c, volume_schemes[2], (int[]){9, 4, 4});
     c.flow.constant = 0;
     kernel.sink_type[0] = VF_F32;
     cr_expect_null(vf_gpu_scheme_forbids(scheme, &kernel, &gpu, &pairs));
