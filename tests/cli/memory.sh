@@ -60,7 +60,8 @@ test_slabs_give_the_same_bytes() {
 test_volumes_between_runs_are_of_their_types() {
     once=perona-malik:iterations=1
     expect 0 --dtype float32 -f median,$once,$once,$once "$STACK" a.tif
-    expect 0 --dtype float32 --scheme reference -f median,$once,$once,$once "$STACK" b.tif
+    expect 0 -f median "$STACK" median.tif
+    expect 0 --dtype float32 -f $once,$once,$once median.tif b.tif
     same a.tif b.tif
     expect 0 --explain --dry-run -f median:radius=2,median:radius=2 "$STACK" o.tif
     prints "computes in uint16"
