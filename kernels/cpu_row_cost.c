@@ -57,14 +57,15 @@ static double far_bytes_per_ns(const struct vf_row_layout *l)
                                   : SLOW_L3_BYTES_PER_NS;
 }
 
-/* Whether there are such sums over many rows: then theirs is most of all rings. */
+/* Whether there are such sums of a field over many rows: then its ring is most of all. */
 static bool is_in_turn(const struct vf_row_layout *l)
 {
     enum { MANY = 16 };
     bool is = false;
     for (int i = 0; i < l->job->flow->stage_count && l->job->flow->dim == 2; i++) {
         const struct vf_stage *stage = &l->job->flow->stage[i];
-        is = is || (stage->stencil == VF_STENCIL_LINEAR && stage->taps->halo[1] >= MANY);
+        is = is || (stage->stencil == VF_STENCIL_LINEAR && stage->output_count == 1 &&
+                    stage->taps->halo[1] >= MANY);
     }
     return is;
 }
