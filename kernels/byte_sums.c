@@ -64,9 +64,7 @@ static bool are_whole(const struct vf_taps *taps)
 /* Whether what the boundary rule has outside the grid is of the source's type. */
 static bool is_byte_outside(const struct vf_kernel_case *c)
 {
-    const struct vf_flow *flow = c->flow;
-    const double outside = flow->field_kind[flow->source[0]] == VF_FIELD_IMAGE ? flow->constant : 0;
-    return flow->boundary != VF_CONSTANT || vf_type_holds(c->source_type[0], outside);
+    return vf_type_holds(c->source_type[0], vf_flow_outside(c->flow, c->flow->source[0]));
 }
 
 static bool is_byte(enum vf_type type)

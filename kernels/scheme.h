@@ -46,6 +46,12 @@ static inline size_t vf_flow_element(const struct vf_flow *flow)
     return vf_type_size(vf_flow_type(flow));
 }
 
+/* What a field is outside the grid under `constant`; 0 where that is not the boundary rule. */
+static inline double vf_flow_outside(const struct vf_flow *flow, int field)
+{
+    return flow->boundary == VF_CONSTANT && flow->field_kind[field] == VF_FIELD_IMAGE ? flow->constant : 0;
+}
+
 static inline bool vf_flow_is_source(const struct vf_flow *flow, int field)
 {
     for (int k = 0; k < flow->source_count; k++)

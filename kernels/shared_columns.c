@@ -25,11 +25,8 @@ static const char *refuses(const struct vf_kernel_case *c)
 static const char *forbids_pairs(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                                  const struct vf_kernel_config *config)
 {
-    const struct vf_flow *flow = c->flow;
-    const bool is_constant =
-        flow->boundary == VF_CONSTANT && flow->field_kind[flow->source[0]] == VF_FIELD_IMAGE;
     const bool holds = c->sink_type[0] == c->source_type[0] || vf_type_is_float(c->sink_type[0]);
-    if (!holds || !vf_may_keep_integers(c->source_type[0], is_constant ? flow->constant : 0))
+    if (!holds || !vf_may_keep_integers(c->source_type[0], vf_flow_outside(c->flow, c->flow->source[0])))
         return "pairs are for what is read as 8 or 16 bits, and stored as these or floating point";
     if (gpu->capability < LEAST_OF_PAIRS)
         return "this device has no instructions for pairs";

@@ -70,15 +70,14 @@ static enum vf_status add_channel(struct fields *fields, const struct vf_plan *p
     return VF_OK;
 }
 
-/* `count` fields of the compute type on the GPU, each whole; none is held if they do not fit, or after a
- * failure. */
-static enum vf_status make_on_device(struct fields *fields, const struct vf_execution *x, int count,
-                                     bool *fits, struct vf_error *error)
+/* A run's outputs on the GPU, each whole; none is held if they do not fit, or after a failure. */
+static enum vf_status make_on_device(struct fields *fields, const struct vf_execution *x,
+                                     const struct vf_run *run, bool *fits, struct vf_error *error)
 {
     const struct vf_plan *plan = x->plan;
-    const enum vf_type type = vf_plan_type(plan);
+    const enum vf_type type = run->sink_type;
     fields->cuda = x->cuda;
-    for (int f = 0; f < count; f++) {
+    for (int f = 0; f < run->outputs; f++) {
         fields->data[f] = NULL;
         fields->array[f] = (struct vf_array){.type = type};
         const enum vf_status status = vf_cuda_field_alloc(x->cuda, plan->nx, plan->ny, plane_count(plan),
@@ -202,7 +201,7 @@ static enum vf_status open_outputs(const struct vf_execution *x, const struct vf
     enum vf_status status = VF_OK;
     bool on_device = !run->to_file && x->cuda != NULL && plan->resident;
     if (on_device)
-        status = make_on_device(out, x, run->outputs, &on_device, error);
+        status = make_on_device(out, x, run, &on_device, error);
     if (status != VF_OK || on_device)
         return status;
     if (!run->in_result && spare->count == run->outputs && spare->array[0].type == run->sink_type) {

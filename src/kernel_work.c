@@ -3,11 +3,13 @@
 #include <limits.h>
 
 #include "alloc.h"
+#include "kernels/cpu_rows.h"
 
 /* ---- fields ---- */
 
 void vf_field_usage_close(struct vf_field_usage *usage)
 {
+    vf_free(usage->type);
     vf_free(usage->maker);
     vf_free(usage->last_use);
     vf_free(usage->sink);
@@ -15,7 +17,7 @@ void vf_field_usage_close(struct vf_field_usage *usage)
     *usage = (struct vf_field_usage){0};
 }
 
-/* Sinks that a stage can store at once: made by one, not stored twice, and not read on in another type. */
+/* Sinks that a stage can store at once: made by one, not stored twice, and not read on as another type. */
 static bool is_direct(const struct vf_gpu_request *request, const struct vf_field_usage *usage, int k)
 {
     const struct vf_flow *flow = request->flow;
@@ -24,7 +26,22 @@ static bool is_direct(const struct vf_gpu_request *request, const struct vf_fiel
         if (flow->sink[i] == field)
             return false;
     return usage->maker[field] >= 0 &&
-           (usage->last_use[field] < 0 || request->sink_type[k] == vf_flow_type(flow));
+           (usage->last_use[field] < 0 || request->sink_type[k] == usage->type[field] ||
+            request->sink_type[k] == vf_flow_type(flow));
+}
+
+/* Medians of integers are such, so that they may be stored as their source is. */
+static void find_types(const struct vf_gpu_request *request, struct vf_field_usage *usage)
+{
+    const struct vf_flow *flow = request->flow;
+    for (int f = 0; f < flow->field_count; f++)
+        usage->type[f] = vf_flow_type(flow);
+    for (int k = 0; k < flow->source_count; k++)
+        if (vf_may_keep_integers(request->source_type[k], vf_flow_outside(flow, flow->source[k])))
+            usage->type[flow->source[k]] = request->source_type[k];
+    for (int s = 0; s < flow->stage_count; s++)
+        if (vf_body_is_median(flow->stage[s].stencil))
+            usage->type[flow->stage[s].output[0]] = usage->type[flow->stage[s].input[0]];
 }
 
 enum vf_status vf_field_usage_open(struct vf_field_usage *usage, const struct vf_gpu_request *request,
@@ -34,8 +51,9 @@ enum vf_status vf_field_usage_open(struct vf_field_usage *usage, const struct vf
     const size_t fields = (size_t)flow->field_count;
     *usage = (struct vf_field_usage){
         vf_alloc(fields, sizeof(int), "fields", error), vf_alloc(fields, sizeof(int), "fields", error),
-        vf_alloc(fields, sizeof(int), "fields", error), vf_alloc(fields, sizeof(int), "fields", error)};
-    if (!usage->maker || !usage->last_use || !usage->sink || !usage->source) {
+        vf_alloc(fields, sizeof(int), "fields", error), vf_alloc(fields, sizeof(int), "fields", error),
+        vf_alloc(fields, sizeof *usage->type, "fields", error)};
+    if (!usage->maker || !usage->last_use || !usage->sink || !usage->source || !usage->type) {
         vf_field_usage_close(usage);
         return VF_FAILED;
     }
@@ -49,6 +67,7 @@ enum vf_status vf_field_usage_open(struct vf_field_usage *usage, const struct vf
         for (int k = 0; k < flow->stage[s].output_count; k++)
             usage->maker[flow->stage[s].output[k]] = s;
     }
+    find_types(request, usage);
     *copy_count = 0;
     for (int k = 0; k < flow->sink_count; k++)
         if (is_direct(request, usage, k))
@@ -89,11 +108,12 @@ static struct vf_kernel_field place_of(const struct vf_field_usage *usage, int f
     return (struct vf_kernel_field){VF_PLACE_SLOT, field};
 }
 
-static enum vf_type type_at(const struct vf_gpu_request *request, struct vf_kernel_field place)
+static enum vf_type type_at(const struct vf_gpu_request *request, const struct vf_field_usage *usage,
+                            struct vf_kernel_field place)
 {
     return place.place == VF_PLACE_SOURCE ? request->source_type[place.index]
            : place.place == VF_PLACE_SINK ? request->sink_type[place.index]
-                                          : vf_flow_type(request->flow);
+                                          : usage->type[place.index];
 }
 
 static bool add_source(struct vf_kernel_work *work, const struct vf_gpu_request *request,
@@ -104,20 +124,20 @@ static bool add_source(struct vf_kernel_work *work, const struct vf_gpu_request 
         return false;
     work->flow.source[k] = number;
     work->source[k] = place_of(usage, field);
-    work->c.source_type[k] = type_at(request, work->source[k]);
+    work->c.source_type[k] = type_at(request, usage, work->source[k]);
     work->flow.source_count++;
     return true;
 }
 
 static bool add_sink(struct vf_kernel_work *work, const struct vf_gpu_request *request,
-                     struct vf_kernel_field place, int number)
+                     const struct vf_field_usage *usage, struct vf_kernel_field place, int number)
 {
     const int k = work->flow.sink_count;
     if (k == VF_KERNEL_FIELDS)
         return false;
     work->flow.sink[k] = number;
     work->sink[k] = place;
-    work->c.sink_type[k] = type_at(request, place);
+    work->c.sink_type[k] = type_at(request, usage, place);
     work->flow.sink_count++;
     return true;
 }
@@ -161,7 +181,7 @@ static bool take_stages(struct vf_kernel_work *work, const struct vf_gpu_request
             if (stage->output[k] < 0)
                 return false;
             if ((usage->sink[field] >= 0 || usage->last_use[field] >= end) &&
-                !add_sink(work, request, place_of(usage, field), stage->output[k]))
+                !add_sink(work, request, usage, place_of(usage, field), stage->output[k]))
                 return false;
         }
     }
@@ -176,7 +196,7 @@ static bool take_copies(struct vf_kernel_work *work, const struct vf_gpu_request
         const int field = request->flow->sink[copy[i]], known = numbering->count;
         const int number = number_of(numbering, field);
         if (number < 0 || (numbering->count > known && !add_source(work, request, usage, field, number)) ||
-            !add_sink(work, request, (struct vf_kernel_field){VF_PLACE_SINK, copy[i]}, number))
+            !add_sink(work, request, usage, (struct vf_kernel_field){VF_PLACE_SINK, copy[i]}, number))
             return false;
     }
     return true;

@@ -36,10 +36,11 @@ struct vf_kernel_work {
 
 /* Who makes and reads each field of a flow: what is needed to cut the flow into kernels anywhere. Owned. */
 struct vf_field_usage {
-    int *maker;    /* [field_count] stage that makes it; -1: a source */
-    int *last_use; /* [field_count] last stage that reads it; -1: none; INT_MAX: copied at the end */
-    int *sink;     /* [field_count] the sink it is stored to directly; -1: none */
-    int *source;   /* [field_count] the source it is; -1: none */
+    int *maker;         /* [field_count] stage that makes it; -1: a source */
+    int *last_use;      /* [field_count] last stage that reads it; -1: none; INT_MAX: copied at the end */
+    int *sink;          /* [field_count] the sink it is stored to directly; -1: none */
+    int *source;        /* [field_count] the source it is; -1: none */
+    enum vf_type *type; /* [field_count] as which it may be stored between two kernels */
 };
 
 /* Fills the usage; and copy[], which has room for every sink, with the *copy_count sinks that no kernel can

@@ -139,7 +139,7 @@ static bool is_median(const struct vf_expansion *e)
 static enum vf_type stored_type(const struct vf_plan *plan, const struct atom *atom, int count, int at)
 {
     const double outside = plan->context.boundary == VF_CONSTANT ? plan->constant : 0;
-    bool keeps = plan->gpu == NULL && vf_may_keep_integers(plan->source_type, outside);
+    bool keeps = vf_may_keep_integers(plan->source_type, outside);
     for (int i = 0; i < at && keeps; i++)
         keeps = is_median(&plan->link[atom[i].link]);
     return at == 0       ? plan->source_type

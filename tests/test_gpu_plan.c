@@ -244,6 +244,40 @@ Test(gpu_plan, what_is_stored_takes_no_slot)
     close_plan(&p);
 }
 
+/* A median is one of the image's integers, and stored as such; so is one of those, and what follows reads
+ * them. */
+Test(gpu_plan, medians_of_integers_stay_such_between_kernels)
+{
+    static const enum vf_type stored[] = {VF_U16, VF_U16, VF_F32, VF_F32};
+    struct planned p;
+    struct vf_flow flow;
+    struct vf_error error = {.text = ""};
+    struct vf_gpu_request request;
+    struct vf_gpu_types types;
+    open_plan(&p, "median,median:radius=2,gradient,median", 100, 90, 60, NULL);
+    cr_assert_eq(p.plan.run_count, 1);
+    const struct vf_run *run = &p.plan.run[0];
+    cr_assert_eq(run->gpu.launch_count, COUNT(stored));
+    cr_assert_eq(vf_plan_flow(&p.plan, run, NULL, &flow, &error), VF_OK, "%s", error.text);
+    vf_plan_gpu_request(&p.plan, run, &flow, &types, &request);
+    for (int i = 0; i < COUNT(stored); i++) {
+        struct vf_kernel_work work;
+        cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, &run->gpu.launch[i], &error), VF_OK,
+                     "%s", error.text);
+        cr_expect_eq(work.c.source_type[0], i > 0 ? stored[i - 1] : VF_U16, "kernel %d", i);
+        cr_expect_eq(work.c.sink_type[0], stored[i], "kernel %d", i);
+        vf_kernel_work_close(&work);
+    }
+    vf_flow_close(&flow);
+    close_plan(&p);
+    open_plan(&p, "median,perona-malik:iterations=1,median", 100, 90, 60, NULL);
+    cr_assert_eq(p.plan.run_count, 3);
+    cr_expect_eq(p.plan.run[0].sink_type, VF_U16);
+    cr_expect_eq(p.plan.run[1].source_type, VF_U16, "a pre-pass");
+    cr_expect_eq(p.plan.run[2].source_type, VF_U16);
+    close_plan(&p);
+}
+
 Test(gpu_plan, grids_beyond_a_launch_are_flat)
 {
     struct planned p;

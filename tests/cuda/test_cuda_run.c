@@ -90,6 +90,36 @@ Test(cuda_run, medians)
         }
 }
 
+/* What medians keep as integers between kernels and runs, and what they must not: beyond the grid there may
+ * be a number that is none, or too large. A sink that is stored as integers is read on. */
+Test(cuda_run, medians_between_others)
+{
+    static const struct {
+        const char *chain;
+        enum vf_type type, result_type;
+        double constant;
+    } cases[] = {{"median,median,gradient", VF_U8, VF_F32, 255},
+                 {"median,median,gradient", VF_U8, VF_F32, 0.5},
+                 {"median,median", VF_I16, VF_I16, -40000},
+                 {"median,perona-malik:iterations=1,median", VF_U16, VF_U16, 7},
+                 {"gaussian,median,gradient", VF_I8, VF_F32, 7},
+                 {"median,unsharp", VF_U16, VF_U8, 65536}};
+    struct vf_cuda *cuda = device_open();
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const struct pipeline p = {.chain = cases[i / 2].chain,
+                                   .nx = 37,
+                                   .ny = 18,
+                                   .nz = 9,
+                                   .type = cases[i / 2].type,
+                                   .result_type = cases[i / 2].result_type,
+                                   .precise = i % 4 == 3,
+                                   .boundary = i % 2 ? VF_CONSTANT : VF_WRAP,
+                                   .constant = cases[i / 2].constant};
+        device_check(&p, cuda, planned);
+    }
+    vf_cuda_close(cuda);
+}
+
 /* Numbers at which bodies divide by 0, or nothing is an edge: the short way of floats, and double, which has
  * none. */
 Test(cuda_run, numbers_at_their_ends)
