@@ -1,58 +1,11 @@
-/* Plans for a GPU: which stages a kernel takes, where its fields are, what the user forces. No device is
- * needed. */
+/* Plans for a GPU: which stages a kernel takes, and where its fields are. No device is needed. */
 #include <criterion/criterion.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "gpu_planned.h"
 #include "kernel_source.h"
-#include "model_gpu.h"
-#include "plan.h"
 #include "sanitized.h"
-
-struct planned {
-    struct vf_chain chain;
-    struct vf_gpu gpu;
-    struct vf_plan plan;
-};
-
-/* Of the device; 0: an H200's. */
-static size_t device_memory;
-
-static enum vf_status try_plan(struct planned *p, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
-                               const char *scheme, struct vf_error *error)
-{
-    *p = (struct planned){.gpu = h200};
-    if (device_memory > 0)
-        p->gpu.memory = p->gpu.free_memory = device_memory;
-    const struct vf_plan_request request = {.chain = &p->chain,
-                                            .context = {.dim = nz > 1 ? 3 : 2, .aspect = {1, 1, 1}},
-                                            .nx = nx,
-                                            .ny = ny,
-                                            .nz = nz,
-                                            .batch = 1,
-                                            .threads = 1,
-                                            .gpu = &p->gpu,
-                                            .source_type = VF_U16,
-                                            .result_type = VF_F32,
-                                            .scheme = scheme};
-    cr_assert_eq(vf_chain_append(&p->chain, chain, error), VF_OK, "%s", error->text);
-    return vf_plan_open(&p->plan, &request, error);
-}
-
-static void open_plan(struct planned *p, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
-                      const char *scheme)
-{
-    struct vf_error error = {.text = ""};
-    cr_assert_eq(try_plan(p, chain, nx, ny, nz, scheme, &error), VF_OK, "%s: %s", chain, error.text);
-}
-
-static void close_plan(struct planned *p)
-{
-    vf_plan_close(&p->plan);
-    vf_chain_free(&p->chain);
-}
 
 static const char *const chains[] = {
     "gaussian",
@@ -125,10 +78,10 @@ Test(gpu_plan, kernels_take_every_stage_once)
             struct planned p;
             if (UNDER_SANITIZERS && (i + dim) % 2 != 0)
                 continue;
-            open_plan(&p, chains[i], 300, 200, dim == 3 ? 100 : 1, NULL);
+            planned_open(&p, chains[i], 300, 200, dim == 3 ? 100 : 1, NULL);
             for (int r = 0; r < p.plan.run_count; r++)
                 expect_sound(&p, &p.plan.run[r], chains[i]);
-            close_plan(&p);
+            planned_close(&p);
         }
 }
 
@@ -139,7 +92,7 @@ Test(gpu_plan, what_is_long_apart_is_not_fused_for_a_small_grid)
     struct planned p;
     struct vf_flow flow;
     struct vf_error error = {.text = ""};
-    open_plan(&p, "eed:rho=5:mode=line:k=3:iterations=1", 5, 200, 3, NULL);
+    planned_open(&p, "eed:rho=5:mode=line:k=3:iterations=1", 5, 200, 3, NULL);
     cr_assert_eq(vf_plan_flow(&p.plan, &p.plan.run[0], NULL, &flow, &error), VF_OK, "%s", error.text);
     for (int i = 0; i < p.plan.run[0].gpu.launch_count; i++) {
         const struct vf_launch *launch = &p.plan.run[0].gpu.launch[i];
@@ -148,13 +101,13 @@ Test(gpu_plan, what_is_long_apart_is_not_fused_for_a_small_grid)
         cr_expect(first[0] != 'R' || last[0] == 'R', "%s to %s in one", first, last);
     }
     vf_flow_close(&flow);
-    close_plan(&p);
+    planned_close(&p);
 }
 
 Test(gpu_plan, iterations_are_cut_where_runs_get_long)
 {
     struct planned p;
-    open_plan(&p, "perona-malik:k=3:iterations=20", 64, 64, 64, NULL);
+    planned_open(&p, "perona-malik:k=3:iterations=20", 64, 64, 64, NULL);
     int iterations = 0;
     for (int r = 0; r < p.plan.run_count; r++) {
         const struct vf_piece *piece = &p.plan.piece[p.plan.run[r].piece_begin];
@@ -162,7 +115,7 @@ Test(gpu_plan, iterations_are_cut_where_runs_get_long)
         iterations += piece->count;
     }
     cr_expect_eq(iterations, 20);
-    close_plan(&p);
+    planned_close(&p);
 }
 
 /* Runs that are alike share their kernels, which are chosen once. */
@@ -171,8 +124,8 @@ Test(gpu_plan, many_iterations)
     if (UNDER_SANITIZERS)
         cr_skip_test("others plan as much");
     struct planned few, many;
-    open_plan(&few, "and:iterations=34", 300, 200, 100, NULL);
-    open_plan(&many, "and:iterations=9994", 300, 200, 100, NULL);
+    planned_open(&few, "and:iterations=34", 300, 200, 100, NULL);
+    planned_open(&many, "and:iterations=9994", 300, 200, 100, NULL);
     cr_expect_eq(many.plan.weighed, few.plan.weighed, "%ld, %ld", many.plan.weighed, few.plan.weighed);
     cr_expect_eq(many.plan.run_count, 1 + 1250);
     for (int r = 3; r < many.plan.run_count - 1; r++) {
@@ -182,42 +135,42 @@ Test(gpu_plan, many_iterations)
     }
     for (int r = 0; r < few.plan.run_count; r++)
         expect_sound(&few, &few.plan.run[r], "and:iterations=34");
-    close_plan(&few);
-    close_plan(&many);
+    planned_close(&few);
+    planned_close(&many);
 }
 
 /* So do those of iterations that have a pre-pass each. */
 Test(gpu_plan, many_iterations_and_prepasses)
 {
     struct planned few, many;
-    open_plan(&few, "srad:iterations=5", 300, 200, 100, NULL);
-    open_plan(&many, "srad:iterations=3000", 300, 200, 100, NULL);
+    planned_open(&few, "srad:iterations=5", 300, 200, 100, NULL);
+    planned_open(&many, "srad:iterations=3000", 300, 200, 100, NULL);
     cr_expect_eq(many.plan.weighed, few.plan.weighed, "%ld, %ld", many.plan.weighed, few.plan.weighed);
     cr_expect_eq(many.plan.run_count, 1 + 2 * 3000);
     for (int r = 5; r < many.plan.run_count - 1; r++) {
         cr_expect_eq(many.plan.run[r].repeats, 2);
         cr_expect_eq(many.plan.run[r].gpu.launch, many.plan.run[r - 2].gpu.launch);
     }
-    close_plan(&few);
-    close_plan(&many);
+    planned_close(&few);
+    planned_close(&many);
 }
 
 Test(gpu_plan, volumes_between_runs_stay_where_they_fit)
 {
     struct planned p;
-    open_plan(&p, "perona-malik:k=3:iterations=20", 512, 512, 512, NULL);
+    planned_open(&p, "perona-malik:k=3:iterations=20", 512, 512, 512, NULL);
     cr_expect(p.plan.resident);
     cr_expect_eq(p.plan.between_bytes, 0);
-    close_plan(&p);
+    planned_close(&p);
     /* 16 GiB a field of float32. */
-    open_plan(&p, "perona-malik:k=3:iterations=20", 2048, 2048, 1024, NULL);
+    planned_open(&p, "perona-malik:k=3:iterations=20", 2048, 2048, 1024, NULL);
     cr_expect(p.plan.resident);
-    close_plan(&p);
+    planned_close(&p);
     /* 256 GiB a field. */
-    open_plan(&p, "perona-malik:k=3:iterations=20", 4096, 4096, 4096, NULL);
+    planned_open(&p, "perona-malik:k=3:iterations=20", 4096, 4096, 4096, NULL);
     cr_expect_not(p.plan.resident);
     cr_expect_geq(p.plan.between_bytes, (size_t)1 << 38);
-    close_plan(&p);
+    planned_close(&p);
 }
 
 /* Of a stored field that a later kernel reads, which no filter makes. */
@@ -229,7 +182,7 @@ Test(gpu_plan, what_is_stored_takes_no_slot)
     struct vf_gpu_request request;
     struct vf_gpu_types types;
     struct vf_gpu_plan kernels;
-    open_plan(&p, "gaussian", 64, 64, 32, "global-read");
+    planned_open(&p, "gaussian", 64, 64, 32, "global-read");
     cr_assert_eq(vf_plan_flow(&p.plan, &p.plan.run[0], NULL, &flow, &error), VF_OK, "%s", error.text);
     int sink[] = {flow.sink[0], flow.stage[0].output[0]};
     struct vf_flow both = flow;
@@ -241,7 +194,7 @@ Test(gpu_plan, what_is_stored_takes_no_slot)
     cr_expect_eq(kernels.slot_count, 1);
     vf_gpu_plan_close(&kernels);
     vf_flow_close(&flow);
-    close_plan(&p);
+    planned_close(&p);
 }
 
 /* A median is one of the image's integers, and stored as such; so is one of those, and what follows reads
@@ -254,7 +207,7 @@ Test(gpu_plan, medians_of_integers_stay_such_between_kernels)
     struct vf_error error = {.text = ""};
     struct vf_gpu_request request;
     struct vf_gpu_types types;
-    open_plan(&p, "median,median:radius=2,gradient,median", 100, 90, 60, NULL);
+    planned_open(&p, "median,median:radius=2,gradient,median", 100, 90, 60, NULL);
     cr_assert_eq(p.plan.run_count, 1);
     const struct vf_run *run = &p.plan.run[0];
     cr_assert_eq(run->gpu.launch_count, COUNT(stored));
@@ -269,54 +222,24 @@ Test(gpu_plan, medians_of_integers_stay_such_between_kernels)
         vf_kernel_work_close(&work);
     }
     vf_flow_close(&flow);
-    close_plan(&p);
-    open_plan(&p, "median,perona-malik:iterations=1,median", 100, 90, 60, NULL);
+    planned_close(&p);
+    planned_open(&p, "median,perona-malik:iterations=1,median", 100, 90, 60, NULL);
     cr_assert_eq(p.plan.run_count, 3);
     cr_expect_eq(p.plan.run[0].sink_type, VF_U16);
     cr_expect_eq(p.plan.run[1].source_type, VF_U16, "a pre-pass");
     cr_expect_eq(p.plan.run[2].source_type, VF_U16);
-    close_plan(&p);
+    planned_close(&p);
 }
 
 Test(gpu_plan, grids_beyond_a_launch_are_flat)
 {
     struct planned p;
-    open_plan(&p, "gradient", 64, 64, 100000, "global-read:block=32x4x1:work=1x1x1");
+    planned_open(&p, "gradient", 64, 64, 100000, "global-read:block=32x4x1:work=1x1x1");
     cr_expect(p.plan.run[0].gpu.launch[0].choice.config.flat_grid);
-    close_plan(&p);
+    planned_close(&p);
 }
 
 /* ---- single kernels ---- */
-
-/* The last run's first kernel. */
-struct kernel {
-    struct planned p;
-    struct vf_flow flow;
-    struct vf_kernel_work work;
-    const struct vf_launch *launch;
-};
-
-static void open_kernel(struct kernel *k, const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz,
-                        const char *scheme)
-{
-    struct vf_error error = {.text = ""};
-    struct vf_gpu_request request;
-    struct vf_gpu_types types;
-    open_plan(&k->p, chain, nx, ny, nz, scheme);
-    const struct vf_run *run = &k->p.plan.run[k->p.plan.run_count - 1];
-    cr_assert_eq(vf_plan_flow(&k->p.plan, run, NULL, &k->flow, &error), VF_OK, "%s", error.text);
-    vf_plan_gpu_request(&k->p.plan, run, &k->flow, &types, &request);
-    k->launch = &run->gpu.launch[0];
-    cr_assert_eq(vf_kernel_work_open(&k->work, &run->gpu, &request, k->launch, &error), VF_OK, "%s",
-                 error.text);
-}
-
-static void close_kernel(struct kernel *k)
-{
-    vf_kernel_work_close(&k->work);
-    vf_flow_close(&k->flow);
-    close_plan(&k->p);
-}
 
 Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
 {
@@ -326,13 +249,13 @@ Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
     for (int i = 0; i < COUNT(pairs); i++) {
         struct vf_text text[2] = {{0}, {0}};
         for (int side = 0; side < 2; side++) {
-            struct kernel k;
+            struct planned_kernel k;
             struct vf_error error = {.text = ""};
-            open_kernel(&k, pairs[i][side], 100, 100, 50, "global-read");
+            planned_kernel_open(&k, pairs[i][side], 100, 100, 50, "global-read");
             cr_assert_eq(vf_kernel_source(&k.work.c, k.launch->choice.scheme, &k.launch->choice.config,
                                           &text[side], &error),
                          VF_OK);
-            close_kernel(&k);
+            planned_kernel_close(&k);
         }
         cr_expect_str_eq(text[0].data, text[1].data);
         vf_text_free(&text[0]);
@@ -340,153 +263,13 @@ Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
     }
 }
 
-/* ---- what the user forces ---- */
-
-Test(gpu_plan, forced_words_are_read)
-{
-    struct vf_forced_list list;
-    struct vf_error error = {.text = ""};
-    cr_assert_eq(
-        vf_forced_read(
-            "GX=big-tile:block=16x8x2:work=4:variant=carry,global-read:grid=flat:virtual=1:interior=0,"
-            "PM=time-tile:stream=64:fuse=3",
-            &list, &error),
-        VF_OK, "%s", error.text);
-    cr_expect_eq(list.count, 3);
-    cr_expect_str_eq(list.entry[0].stage, "GX");
-    cr_expect_str_eq(list.entry[0].scheme->name, "big-tile");
-    cr_expect_eq(list.entry[0].config.block[2], 2);
-    cr_expect_eq(list.entry[0].config.work[0], 4);
-    cr_expect_eq(list.entry[0].config.work[1], 0);
-    cr_expect_str_eq(list.entry[0].scheme->variants[list.entry[0].variant], "carry");
-    cr_expect_eq(list.entry[0].virtual_blocks, -1);
-    cr_expect_str_eq(list.entry[1].stage, "");
-    cr_expect_eq(list.entry[1].grid, 1);
-    cr_expect_eq(list.entry[1].virtual_blocks, 1);
-    cr_expect_eq(list.entry[1].interior, 0);
-    cr_expect_eq(list.entry[2].config.stream, 64);
-    cr_expect_eq(list.entry[2].fuse, 3);
-}
-
-Test(gpu_plan, forced_words_that_are_too_long_or_too_many)
-{
-    static const struct {
-        const char *format, *words;
-    } cases[] = {
-        {"GX=%s", ": expected "},
-        {"%s=big-tile", ": expected "},
-        {"big-tile:%s=1", "--scheme big-tile: key=value must follow ':'"},
-        {"big-tile:block=%s", "--scheme big-tile: the value of block is too long"},
-    };
-    struct vf_forced_list list;
-    struct vf_error error;
-    char text[4096], word[101] = "";
-    memset(word, '1', sizeof word - 1);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        snprintf(text, sizeof text, cases[i].format, word);
-        cr_assert_eq(vf_forced_read(text, &list, &error), VF_USAGE);
-        cr_expect(strstr(error.text, cases[i].words), "case %zu: %s", i, error.text);
-    }
-    size_t used = (size_t)snprintf(text, sizeof text, "big-tile");
-    for (int i = 1; i < VF_MAX_FORCED; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, ",big-tile");
-    cr_assert_eq(vf_forced_read(text, &list, &error), VF_OK, "%s", error.text);
-    snprintf(text + used, sizeof text - used, ",big-tile");
-    cr_assert_eq(vf_forced_read(text, &list, &error), VF_USAGE);
-    cr_expect_str_eq(error.text, "--scheme: more than 32 schemes");
-}
-
-Test(gpu_plan, forced_schemes_hold)
-{
-    struct planned p;
-    open_plan(&p, "gaussian", 128, 128, 64, "global-read:work=1x1x1,GY=big-tile:work=1x1x1");
-    const struct vf_gpu_plan *kernels = &p.plan.run[0].gpu;
-    cr_assert_eq(kernels->launch_count, 3);
-    for (int i = 0; i < 3; i++) {
-        cr_expect_str_eq(kernels->launch[i].choice.scheme->name, i == 1 ? "big-tile" : "global-read");
-        cr_expect(kernels->launch[i].forced);
-        for (int axis = 0; axis < 3; axis++)
-            cr_expect_eq(kernels->launch[i].choice.config.work[axis], 1);
-    }
-    close_plan(&p);
-    open_plan(&p, "perona-malik:k=3:iterations=6", 128, 128, 64, "time-tile:fuse=2");
-    cr_expect_geq(p.plan.run[0].gpu.launch_count, 3);
-    for (int i = 0; i < p.plan.run[0].gpu.launch_count; i++)
-        cr_expect_leq(p.plan.run[0].gpu.launch[i].stage_end - p.plan.run[0].gpu.launch[i].stage_begin, 2);
-    close_plan(&p);
-}
-
-/* Kernels that take long to compile, blocks that the scheme or its guess of registers would not take. */
-Test(gpu_plan, what_is_not_chosen_can_be_forced)
-{
-    static const char *const cases[][2] = {
-        {"perona-malik:k=3:iterations=1", "sliding-tile"},
-        {"perona-malik:k=3:iterations=8", "time-stream"},
-        {"gaussian:sigma=8", "GX=sliding-tile"},
-        {"gaussian:sigma=80", "GX=small-tile:block=1024x1x1"},
-        {"gaussian:sigma=80", "GZ=big-tile:block=32x1x1:work=1x1x1"},
-    };
-    for (int i = 0; i < COUNT(cases); i++) {
-        struct planned p;
-        open_plan(&p, cases[i][0], 100, 100, 100, cases[i][1]);
-        close_plan(&p);
-    }
-}
-
-Test(gpu_plan, what_cannot_be_forced_is_refused_in_words)
-{
-    static const struct {
-        const char *chain, *scheme, *text;
-    } cases[] = {
-        {"gradient", "separable-stream", "scheme separable-stream cannot run stage GM: "},
-        {"gaussian", "big-tile:block=1024x1024x1", "scheme big-tile cannot run stage GX: "},
-        {"gaussian", "big-tile:block=1048576x1x2:work=1048576x128x1024",
-         "scheme big-tile cannot run stage GX: block and work sizes must be 1 to 1024"},
-        {"gaussian", "big-tile:work=1024x1024x1024",
-         "scheme big-tile cannot run stage GX: a thread can compute at most 1024 cells"},
-        {"gaussian", "nosuch", "--scheme nosuch: the GPU has global-read, "},
-        {"gaussian", "global-read:stream=3", "scheme global-read cannot run stage GX: "},
-        {"gaussian", "global-read:fuse=2",
-         "scheme global-read cannot run 2 stages from GX on in one kernel: a stage reads neighbours"},
-        {"gaussian", "GX=time-tile:fuse=2",
-         "scheme time-tile cannot run stage GX: all stages that fuse counts"},
-        {"eed:k=3:iterations=8", "time-tile:fuse=25",
-         "scheme time-tile cannot run stage GX: too many stages"},
-        {"perona-malik:k=3:iterations=4", "time-stream:work=12x2x1:fuse=2",
-         "scheme time-stream cannot run 2 stages from PM on in one kernel: a thread's voxels along x must "
-         "be"},
-        {"perona-malik:k=3:iterations=4", "time-tile:work=12x2x1:fuse=2",
-         "scheme time-tile cannot run 2 stages from PM on in one kernel: a thread's voxels along x must be"},
-        {"gaussian:sigma=12", "GZ=associative", "scheme associative cannot run stage GZ: a line is too long"},
-        {"gaussian:sigma=90", "small-tile", "scheme small-tile cannot run stage GX: none of its block sizes"},
-        {"gaussian:sigma=90", "small-tile:block=512x2x1",
-         "scheme small-tile cannot run stage GX: with small-tile the block must be wider"},
-        {"gaussian", "GW=global-read", "--scheme GW=global-read: the chain has no stage GW"},
-    };
-    for (int i = 0; i < COUNT(cases); i++) {
-        struct planned p;
-        struct vf_error error = {.text = ""};
-        cr_expect_eq(try_plan(&p, cases[i].chain, 100, 100, 100, cases[i].scheme, &error), VF_USAGE);
-        cr_expect(strncmp(error.text, cases[i].text, strlen(cases[i].text)) == 0, "%s", error.text);
-        vf_chain_free(&p.chain);
-    }
-}
-
-Test(gpu_plan, the_same_word_for_several_stages_lets_them_meet)
-{
-    struct planned p;
-    open_plan(&p, "gaussian", 128, 128, 64, "GX=separable-stream,GY=separable-stream,GZ=separable-stream");
-    cr_expect_eq(p.plan.run[0].gpu.launch_count, 1);
-    close_plan(&p);
-}
-
 /* Of 100 x rows x planes cells. */
 static void check_chunks(const char *chain, const char *scheme, ptrdiff_t rows, ptrdiff_t planes,
                          const int *stream, int count)
 {
-    struct kernel k;
+    struct planned_kernel k;
     struct vf_ranked list[8];
-    open_kernel(&k, chain, 100, rows, planes, scheme);
+    planned_kernel_open(&k, chain, 100, rows, planes, scheme);
     const struct vf_ranked of = {.scheme = k.launch->choice.scheme, .config = k.launch->choice.config};
     cr_expect_eq(vf_gpu_rechunk(&k.work.c, &k.p.gpu, &of, list, COUNT(list)), count, "%s", scheme);
     for (int i = 0; i < count; i++) {
@@ -495,7 +278,7 @@ static void check_chunks(const char *chain, const char *scheme, ptrdiff_t rows, 
         list[i].config.stream = of.config.stream;
         cr_expect(vf_config_equal(&list[i].config, &of.config), "%s: more than the chunks differs", scheme);
     }
-    close_kernel(&k);
+    planned_kernel_close(&k);
 }
 
 Test(gpu_plan, other_chunks_of_a_configuration)
@@ -515,7 +298,7 @@ Test(gpu_plan, other_chunks_of_a_configuration)
 }
 
 /* Seconds that the kernel is predicted to take with that stream. */
-static double predicted(const struct kernel *k, int stream)
+static double predicted(const struct planned_kernel *k, int stream)
 {
     struct vf_kernel_config config = k->launch->choice.config;
     config.stream = stream;
@@ -529,9 +312,9 @@ Test(gpu_plan, registers_that_are_a_guess)
                                           "global-read"};
     bool are_unsure = false;
     for (int i = 0; i < COUNT(schemes); i++) {
-        struct kernel k;
+        struct planned_kernel k;
         struct vf_kernel_traffic t = {.steps = 1, .loads_in_flight = 1};
-        open_kernel(&k, "perona-malik:k=9:iterations=1", 512, 512, 512, schemes[i]);
+        planned_kernel_open(&k, "perona-malik:k=9:iterations=1", 512, 512, 512, schemes[i]);
         const struct vf_gpu_scheme *const scheme = k.launch->choice.scheme;
         const struct vf_kernel_config *const config = &k.launch->choice.config;
         scheme->tile(&k.work.c, config, t.tile);
@@ -542,7 +325,7 @@ Test(gpu_plan, registers_that_are_a_guess)
         are_unsure = are_unsure || few != many;
         cr_expect_float_eq(vf_gpu_predict(&k.work.c, &k.p.gpu, scheme, config, 0, NULL), (few + many) / 2,
                            1e-12, "%s: %g, %g", schemes[i], few, many);
-        close_kernel(&k);
+        planned_kernel_close(&k);
     }
     cr_expect(are_unsure);
 }
@@ -556,24 +339,24 @@ Test(gpu_plan, streams_end_within_an_int)
                                            {"ced:C=1:iterations=1", NULL}};
     for (int i = 0; i < COUNT(cases); i++) {
         struct vf_kernel_config list[512];
-        struct kernel k;
+        struct planned_kernel k;
         int longest = 0;
-        open_kernel(&k, cases[i][0], 64, 1, INT_MAX, cases[i][1]);
+        planned_kernel_open(&k, cases[i][0], 64, 1, INT_MAX, cases[i][1]);
         const int count = k.launch->choice.scheme->candidates(&k.work.c, &k.p.gpu, list, 512);
         for (int c = 0; c < count; c++)
             longest = list[c].stream > longest ? list[c].stream : longest;
         cr_expect_leq(longest, VF_MOST_STREAM);
         if (i == 0)
             cr_expect_gt(longest, VF_MOST_STREAM / 2);
-        close_kernel(&k);
+        planned_kernel_close(&k);
     }
 }
 
 Test(gpu_plan, a_grid_thinner_than_a_step_takes_one)
 {
-    struct kernel k;
+    struct planned_kernel k;
     struct vf_kernel_traffic t = {.threads = 128, .steps = 1, .loads_in_flight = 1};
-    open_kernel(&k, "gradient", 4096, 1, 1, "sliding-tile");
+    planned_kernel_open(&k, "gradient", 4096, 1, 1, "sliding-tile");
     struct vf_kernel_config config = k.launch->choice.config;
     config.stream = 1;
     k.launch->choice.scheme->tile(&k.work.c, &config, t.tile);
@@ -581,7 +364,7 @@ Test(gpu_plan, a_grid_thinner_than_a_step_takes_one)
     k.launch->choice.scheme->traffic(&k.work.c, &k.p.gpu, &config, &t);
     cr_expect_eq(t.steps, 1);
     cr_expect(isfinite(t.loads_in_flight));
-    close_kernel(&k);
+    planned_kernel_close(&k);
 }
 
 Test(gpu_plan, a_stream_ends_with_the_grid)
@@ -600,14 +383,14 @@ Test(gpu_plan, a_stream_ends_with_the_grid)
                    {"gaussian:sigma=1", "separable-stream", 60},
                    {"perona-malik:k=9:iterations=2", "field-stream", 60}};
     for (int i = 0; i < COUNT(streams); i++) {
-        struct kernel k;
-        open_kernel(&k, streams[i].chain, 100, 90, 60, streams[i].scheme);
+        struct planned_kernel k;
+        planned_kernel_open(&k, streams[i].chain, 100, 90, 60, streams[i].scheme);
         const int all = streams[i].extent;
         const double seconds = predicted(&k, all);
         cr_expect_float_eq(predicted(&k, 4 * all), seconds, 1e-12, "%s, %s: %g for %g", streams[i].chain,
                            streams[i].scheme, predicted(&k, 4 * all), seconds);
         cr_expect_neq(predicted(&k, all / 2), seconds, "%s, %s", streams[i].chain, streams[i].scheme);
-        close_kernel(&k);
+        planned_kernel_close(&k);
     }
 }
 
@@ -645,7 +428,7 @@ Test(gpu_plan, kernels_do_not_hang_on_the_image)
 {
     struct planned p;
     bool of_several = false;
-    open_plan(&p, "gradient:output=components,perona-malik:iterations=1", 300, 200, 1, NULL);
+    planned_open(&p, "gradient:output=components,perona-malik:iterations=1", 300, 200, 1, NULL);
     const size_t count = vf_plan_value_count(&p.plan);
     double value[4][VF_MAX_LIVE * VF_MAX_GLOBALS];
     cr_assert_leq(count, COUNT(value[0]));
@@ -665,7 +448,7 @@ Test(gpu_plan, kernels_do_not_hang_on_the_image)
         vf_text_free(&planned);
     }
     cr_expect(of_several);
-    close_plan(&p);
+    planned_close(&p);
 }
 
 /* A value may be NaN, as a contrast of no weight in a range beyond double. */
@@ -674,7 +457,7 @@ Test(gpu_plan, parameters_that_are_not_numbers)
     struct planned p;
     struct vf_flow flow;
     struct vf_error error;
-    open_plan(&p, "ced:iterations=2", 64, 64, 32, NULL);
+    planned_open(&p, "ced:iterations=2", 64, 64, 32, NULL);
     cr_assert_eq(vf_plan_flow(&p.plan, &p.plan.run[p.plan.run_count - 1], NULL, &flow, &error), VF_OK, "%s",
                  error.text);
     for (int s = 0; s < flow.stage_count; s++)
@@ -686,7 +469,7 @@ Test(gpu_plan, parameters_that_are_not_numbers)
     for (int s = 0; s < flow.stage_count; s++)
         cr_expect_lt(vf_stage_first_param(&flow, s), most);
     vf_flow_close(&flow);
-    close_plan(&p);
+    planned_close(&p);
 }
 
 /* As many planes as a run reaches to on one side must fit beside those. */
@@ -700,10 +483,11 @@ Test(gpu_plan, runs_are_as_short_as_the_device_needs)
     } cases[] = {{0, 8, 8}, {(size_t)4 << 30, 2, 4}, {(size_t)64 << 20, 1, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct planned p;
-        device_memory = cases[i].memory;
-        open_plan(&p, "ced:iterations=8", 512, 512, 400, NULL);
+        struct vf_error error = {.text = ""};
+        cr_assert_eq(planned_try(&p, cases[i].memory, "ced:iterations=8", 512, 512, 400, NULL, &error), VF_OK,
+                     "%s", error.text);
         const int longest = vf_plan_longest_run(&p.plan);
         cr_expect(longest >= cases[i].least && longest <= cases[i].most, "case %zu: %d", i, longest);
-        close_plan(&p);
+        planned_close(&p);
     }
 }
