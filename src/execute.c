@@ -138,7 +138,8 @@ static enum vf_status run_job(const struct vf_execution *x, const struct vf_run 
 {
     if (x->cuda != NULL)
         return vf_cuda_run(x->cuda, &run->gpu, job, error);
-    return vf_plan_run_on_cpu(x->plan, job, error);
+    const size_t between = x->plan->fallback_bytes;
+    return vf_plan_run_on_cpu(x->plan, job, x->spare_bytes > between ? x->spare_bytes - between : 0, error);
 }
 
 /* ---- pre-passes ---- */

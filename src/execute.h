@@ -20,7 +20,7 @@ struct vf_execution {
     const atomic_int *stop;
     struct vf_team *team; /* whose threads compute; NULL: their own */
     double *value;        /* where the global values go, [channel][vf_plan_value_count]; may be NULL */
-    size_t spare_bytes;   /* memory beside what is planned: for volumes that the GPU has no room for */
+    size_t spare_bytes;   /* memory beside what is planned: for what the GPU has no room for, or fails at */
 };
 
 /* The result is the same bits whatever the plan's backend, scheme, tiles and threads. Where the GPU fails the

@@ -432,10 +432,13 @@ enum vf_status vf_plan_open(struct vf_plan *plan, const struct vf_plan_request *
     return status;
 }
 
-enum vf_status vf_plan_run_on_cpu(const struct vf_plan *plan, struct vf_job *job, struct vf_error *error)
+enum vf_status vf_plan_run_on_cpu(const struct vf_plan *plan, struct vf_job *job, size_t spare_bytes,
+                                  struct vf_error *error)
 {
-    if (plan->gpu != NULL)
+    if (plan->gpu != NULL) {
+        job->work_limit = spare_bytes > 0 ? spare_bytes : 1;
         plan->scheme->plan(job);
+    }
     return plan->scheme->run(job, error);
 }
 

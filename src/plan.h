@@ -146,9 +146,10 @@ enum vf_status vf_plan_flow(const struct vf_plan *plan, const struct vf_run *run
                             struct vf_flow *flow, struct vf_error *error);
 void vf_flow_close(struct vf_flow *flow);
 
-/* Runs a job of the plan by its scheme for the CPU. A plan for the GPU has no tiles: the job gets them now.
- */
-enum vf_status vf_plan_run_on_cpu(const struct vf_plan *plan, struct vf_job *job, struct vf_error *error);
+/* Runs a job of the plan by its scheme for the CPU. A plan for the GPU has no tiles: the job gets them now,
+ * such that its working memory keeps to `spare_bytes` as far as any tiles do. */
+enum vf_status vf_plan_run_on_cpu(const struct vf_plan *plan, struct vf_job *job, size_t spare_bytes,
+                                  struct vf_error *error);
 
 /* How many stages, the first ones, of an expansion's pre-pass are needed for its globals of each iteration;
  * or, if not `each`, for those of the first one. */

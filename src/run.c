@@ -161,6 +161,7 @@ static enum vf_status stream(struct vf_work *w, struct vf_error *error)
                                .reader = w->reader,
                                .writer = w->writer,
                                .beside = w->out_path,
+                               .spare_bytes = spare_bytes(w),
                                .team = vf_session_team(w->session),
                                .value = w->value,
                                .progress = count_voxels,

@@ -57,7 +57,7 @@ static enum vf_status run_job(const struct sweep *w, const struct step *step, st
             return status;
         vf_cuda_give_up(s->cuda, error);
     }
-    return vf_plan_run_on_cpu(s->plan, job, error);
+    return vf_plan_run_on_cpu(s->plan, job, s->spare_bytes, error);
 }
 
 /* Planes [z, z + count) of one channel, inside the grid. */

@@ -16,6 +16,7 @@ struct vf_stream {
     struct vf_reader *reader;
     struct vf_writer *writer;
     const char *beside;   /* the output's name: temporary files go there */
+    size_t spare_bytes;   /* memory beside what is planned: for what the GPU fails at */
     struct vf_team *team; /* whose threads compute; NULL: their own */
     double *value;        /* where the global values go, [channel][vf_plan_value_count] */
     void (*progress)(void *context, size_t voxels);

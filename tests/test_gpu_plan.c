@@ -2,7 +2,9 @@
 #include <criterion/criterion.h>
 #include <limits.h>
 #include <math.h>
+#include <string.h>
 
+#include "alloc.h"
 #include "gpu_planned.h"
 #include "kernel_source.h"
 #include "sanitized.h"
@@ -170,6 +172,58 @@ Test(gpu_plan, volumes_between_runs_stay_where_they_fit)
     planned_open(&p, "perona-malik:k=3:iterations=20", 4096, 4096, 4096, NULL);
     cr_expect_not(p.plan.resident);
     cr_expect_geq(p.plan.between_bytes, (size_t)1 << 38);
+    planned_close(&p);
+}
+
+/* Bytes of working memory of the plan's last run on the CPU, which takes over. */
+static size_t taken_over(const struct planned *p, size_t spare_bytes)
+{
+    enum { PLANES = 8 };
+    const struct vf_plan *plan = &p->plan;
+    struct vf_error error = {.text = ""};
+    struct vf_room room = {0};
+    struct vf_flow flow;
+    void *read[PLANES], *written[PLANES];
+    cr_assert_leq(plan->nz, PLANES);
+    uint16_t *in = vf_alloc((size_t)(plan->nx * plan->ny), sizeof *in, "a plane", &error);
+    float *out = vf_alloc((size_t)(plan->nx * plan->ny), sizeof *out, "a plane", &error);
+    cr_assert(in != NULL && out != NULL);
+    memset(in, 0, (size_t)(plan->nx * plan->ny) * sizeof *in);
+    for (int z = 0; z < PLANES; z++) {
+        read[z] = in;
+        written[z] = out;
+    }
+    const struct vf_array source = {.type = VF_U16, .plane = read};
+    const struct vf_array result = {.type = VF_F32, .plane = written};
+    const struct vf_sink sink = {.array = &result};
+    cr_assert_eq(vf_plan_flow(plan, &plan->run[plan->run_count - 1], NULL, &flow, &error), VF_OK);
+    struct vf_job job = {.flow = &flow,
+                         .nx = plan->nx,
+                         .ny = plan->ny,
+                         .nz = plan->nz,
+                         .batch = 1,
+                         .z_end = plan->nz,
+                         .source = &source,
+                         .sink = &sink,
+                         .threads = 1,
+                         .room = &room};
+    cr_assert_eq(vf_plan_run_on_cpu(plan, &job, spare_bytes, &error), VF_OK, "%s", error.text);
+    const size_t bytes = room.bytes;
+    vf_room_free(&room);
+    vf_flow_close(&flow);
+    vf_free(in);
+    vf_free(out);
+    return bytes;
+}
+
+Test(gpu_plan, a_cpu_that_takes_over_keeps_to_the_memory)
+{
+    struct planned p;
+    planned_open(&p, "gaussian:sigma=3", 512, 512, 8, NULL);
+    const size_t most = taken_over(&p, SIZE_MAX);
+    cr_expect_leq(taken_over(&p, most / 4), most / 4);
+    /* Where no tiles are so small, those that take least. */
+    cr_expect_leq(taken_over(&p, 0), most / 8);
     planned_close(&p);
 }
 
