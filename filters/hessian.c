@@ -3,15 +3,16 @@
 #include "filters/tensor_stages.h"
 
 enum { SIGMA, OUTPUT };
-enum output { EIGENVALUES, COMPONENTS };
+enum output { EIGENVALUES, LAMBDA1, LAMBDA2, LAMBDA3, COMPONENTS };
 
 static const struct vf_param params[] = {
     [SIGMA] = VF_PARAM_SIGMA("1"),
     [OUTPUT] = {.name = "output",
                 .kind = VF_PARAM_CHOICE,
                 .initial = "eigenvalues",
-                .choices = "eigenvalues|components",
+                .choices = "eigenvalues|lambda1|lambda2|lambda3|components",
                 .help = "eigenvalues: signed, the largest first; bright lines and spots have negative ones; "
+                        "lambda1, lambda2, lambda3: one of them, as for an MRC, which holds one channel; "
                         "components: the second derivatives xx, xy, xz, yy, yz, zz (2D: xx, xy, yy)"},
 };
 
@@ -29,11 +30,15 @@ static void set_scales(struct vf_stage *stage, const struct vf_context *context)
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,
                              const struct vf_value *value, struct vf_error *error)
 {
-    const bool components = value[OUTPUT].choice == COMPONENTS;
+    const enum output output = (enum output)value[OUTPUT].choice;
+    const bool components = output == COMPONENTS;
     const char *const *label = components ? vf_tensor_label[context->dim - 2] : value_label;
     double sigma[3];
     int smooth = 0;
     enum vf_status status;
+    if (output == LAMBDA3 && context->dim == 2)
+        return vf_fail(error, VF_USAGE,
+                       "hessian: output=lambda3 needs a stack; a 2D image has two eigenvalues");
     VF_TRY(vf_lengths_in_voxels(&params[SIGMA], &value[SIGMA], context, true, sigma, error));
     VF_TRY(vf_add_gaussian(e, context, 'G', sigma, VF_TRUNCATE, 1, &smooth, VF_FIELD_IMAGE, error));
     struct vf_stage *stage =
@@ -42,9 +47,7 @@ static enum vf_status expand(struct vf_expansion *e, const struct vf_context *co
     if (stage == NULL)
         return VF_FAILED;
     set_scales(stage, context);
-    e->output_count = stage->output_count;
-    for (int c = 0; c < e->output_count; c++)
-        e->output_label[c] = label[c];
+    vf_set_outputs(e, stage, components ? 0 : output - EIGENVALUES, label);
 out:
     return status;
 }

@@ -7,6 +7,15 @@
 const char *const vf_tensor_label[2][6] = {{"xx", "xy", "yy"}, {"xx", "xy", "xz", "yy", "yz", "zz"}};
 const int vf_tensor_diagonal[2][3] = {{0, 2}, {0, 3, 5}}, vf_tensor_mixed[2][3] = {{1}, {1, 2, 4}};
 
+void vf_set_outputs(struct vf_expansion *e, const struct vf_stage *last, int only, const char *const *label)
+{
+    e->output_count = only > 0 ? 1 : last->output_count;
+    if (only > 0)
+        e->output[0] = e->output[only - 1];
+    for (int k = 0; k < e->output_count && e->output_count > 1; k++)
+        e->output_label[k] = label[k];
+}
+
 void vf_set_half_inverse_h(struct vf_stage *stage, const struct vf_context *context)
 {
     for (int axis = 0; axis < 3; axis++)

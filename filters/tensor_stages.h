@@ -43,6 +43,10 @@ enum vf_status vf_set_k(struct vf_expansion *e, const struct vf_context *context
  * log2(e)) S^2, S being the range of the filter's input over 255. */
 enum vf_status vf_set_coherence(struct vf_expansion *e, double alpha, double c, struct vf_error *error);
 
+/* The stage that was added last has put its fields into e->output: makes all of them the outputs, with their
+ * labels where there are several; or only number `only`, counted from 1, if that is not 0. */
+void vf_set_outputs(struct vf_expansion *e, const struct vf_stage *last, int only, const char *const *label);
+
 /* [dim - 2]: labels of a tensor's components, in the order of kernels/stencil.h; the numbers of those on the
  * diagonal, x, y, z; and of the others, xy, xz, yz. */
 extern const char *const vf_tensor_label[2][6];

@@ -356,8 +356,10 @@ static enum vf_status mrc_supports(const struct vf_info *result, enum vf_compres
     if (compression != VF_COMPRESS_AS_INPUT && compression != VF_COMPRESS_NONE)
         return vf_fail(error, VF_USAGE, "MRC is not compressed; leave out --compress, or write a .tif");
     if (result->shape.nc > 1)
-        return vf_fail(error, VF_FAILED, "MRC holds one channel, but the result has %zu; write a .tif",
-                       result->shape.nc);
+        return vf_fail(error, VF_FAILED, "MRC holds one channel, but the result has %zu; write a .tif%s",
+                       result->shape.nc,
+                       result->outputs > 1 ? ", or see 'volfilter help FILTER' for an output of one channel"
+                                           : "");
     if (vf_mrc_mode(result, NULL) < 0)
         return vf_fail(error, VF_FAILED,
                        "MRC holds int8, int16, uint16 and float32, but the result is %s; use --dtype "

@@ -67,6 +67,20 @@ void pipeline_expect_usage(const struct pipeline *p, const char *text)
     vf_volume_free(&out);
 }
 
+void pipeline_expect_channel(const struct pipeline *p, size_t channel, const char *one)
+{
+    struct pipeline alone = *p;
+    alone.chain = one;
+    struct vf_volume in = pipeline_input(p, 0);
+    struct vf_volume all = pipeline_run(p, &in, NULL), only = pipeline_run(&alone, &in, NULL);
+    cr_assert_eq(only.shape.nc, 1);
+    cr_expect_eq(memcmp((const char *)all.data + channel * volume_size(&only), only.data, volume_size(&only)),
+                 0, "%s", one);
+    vf_volume_free(&in);
+    vf_volume_free(&all);
+    vf_volume_free(&only);
+}
+
 struct pipeline pipeline_reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise)
 {
     return (struct pipeline){.chain = chain,

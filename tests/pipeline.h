@@ -47,6 +47,10 @@ enum vf_status pipeline_try(const struct pipeline *p, const struct vf_volume *in
  * it; NULL: must not. */
 void pipeline_expect_usage(const struct pipeline *p, const char *text);
 
+/* Runs it and the chain `one` on an input of its own: the bits of the latter's only channel must be those of
+ * its channel `channel`. */
+void pipeline_expect_channel(const struct pipeline *p, size_t channel, const char *one);
+
 /* A pipeline of the reference scheme on nx x ny x nz voxels that computes and stores in float, or in double
  * if `precise`: isotropic voxels, nearest boundary, the constant 31. */
 struct pipeline pipeline_reference(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz, bool precise);

@@ -168,3 +168,22 @@ Test(hessian, not_a_number)
         vf_volume_free(&out);
     }
 }
+
+Test(hessian, one_eigenvalue)
+{
+    static const char *const one[] = {"hessian:output=lambda1", "hessian:output=lambda2",
+                                      "hessian:output=lambda3"};
+    for (int dim = 2; dim <= 3; dim++)
+        for (int k = 0; k < dim; k++) {
+            const struct pipeline p = {.chain = "hessian",
+                                       .nx = 37,
+                                       .ny = 18,
+                                       .nz = dim == 2 ? 1 : 9,
+                                       .type = VF_U8,
+                                       .result_type = VF_F32};
+            pipeline_expect_channel(&p, (size_t)k, one[k]);
+        }
+    const struct pipeline flat = {
+        .chain = one[2], .nx = 5, .ny = 5, .nz = 1, .type = VF_U8, .result_type = VF_F32};
+    pipeline_expect_usage(&flat, "hessian: output=lambda3 needs a stack");
+}

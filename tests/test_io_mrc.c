@@ -323,17 +323,23 @@ Test(io_mrc, supports)
 {
     static const struct {
         enum vf_type type;
-        size_t nc;
+        size_t nc, outputs;
         const char *words;
     } cases[] = {
-        {VF_U8, 1, ""},        {VF_I8, 1, ""},
-        {VF_I16, 1, ""},       {VF_U16, 1, ""},
-        {VF_F32, 1, ""},       {VF_F64, 1, "--dtype float32"},
-        {VF_U32, 1, "uint32"}, {VF_F32, 3, "one channel"},
+        {VF_U8, 1, 1, ""},
+        {VF_I8, 1, 1, ""},
+        {VF_I16, 1, 1, ""},
+        {VF_U16, 1, 1, ""},
+        {VF_F32, 1, 1, ""},
+        {VF_F64, 1, 1, "--dtype float32"},
+        {VF_U32, 1, 1, "uint32"},
+        {VF_F32, 3, 1, "one channel, but the result has 3; write a .tif"},
+        {VF_F32, 3, 3, "help FILTER"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct vf_error error = {.text = ""};
-        const struct vf_info info = {.type = cases[i].type, .shape = {4, 4, 4, cases[i].nc, 1}};
+        const struct vf_info info = {
+            .type = cases[i].type, .shape = {4, 4, 4, cases[i].nc, 1}, .outputs = cases[i].outputs};
         const enum vf_status status = vf_writer_supports(VF_FORMAT_MRC, &info, VF_COMPRESS_AS_INPUT, &error);
         cr_assert_eq(status == VF_OK, cases[i].words[0] == '\0', "case %zu", i);
         cr_assert(strstr(error.text, cases[i].words), "case %zu: %s", i, error.text);

@@ -40,6 +40,7 @@ static const char *const chains[] = {
     "hessian:sigma=0",
     "hessian:sigma=0.6",
     "hessian:sigma=0.5:output=components",
+    "hessian:sigma=0:output=lambda2,gaussian:sigma=0.6",
     "perona-malik:iterations=3",
     "perona-malik:k=2sd:iterations=2:conductance=quadratic:dt=0.1",
     "perona-malik:k=0:iterations=1",

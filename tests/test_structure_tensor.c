@@ -377,3 +377,20 @@ Test(structure_tensor, axes)
         vf_volume_free(&out);
     }
 }
+
+Test(structure_tensor, one_share)
+{
+    static const char *const one[] = {"structure-tensor:output=planar", "structure-tensor:output=linear",
+                                      "structure-tensor:output=isotropic"};
+    struct pipeline p = {.chain = "structure-tensor:output=coherence",
+                         .nx = 37,
+                         .ny = 18,
+                         .nz = 9,
+                         .type = VF_U8,
+                         .result_type = VF_F32};
+    for (size_t k = 0; k < COUNT(one); k++)
+        pipeline_expect_channel(&p, k, one[k]);
+    p.chain = one[1];
+    p.nz = 1;
+    pipeline_expect_usage(&p, "structure-tensor: output=linear needs a stack");
+}

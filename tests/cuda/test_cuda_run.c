@@ -24,6 +24,7 @@ Test(cuda_run, one_filter_after_another)
         "structure-tensor:output=coherence",
         "hessian",
         "hessian:sigma=0:output=components",
+        "hessian:output=lambda3",
         "perona-malik:iterations=3",
         "eed:iterations=2",
         "ced:iterations=1:rho=0.5",
