@@ -87,7 +87,7 @@ static void take_line(struct vf_imagej *imagej, const char *key, const char *val
     else if (strcmp(key, "scales") == 0)
         set_scales(imagej, value);
     else if (strcmp(key, "spacing") == 0) {
-        imagej->spacing = fabs(strtod(value, NULL)); /* negative in files of stacks that run downwards */
+        imagej->spacing = fabs(vf_number_alone(value)); /* negative in files of stacks that run downwards */
         imagej->omits_one = false;
     } else if (strcmp(key, "8bitcolor") == 0)
         imagej->numbers_colours = strcmp(value, "true") == 0;

@@ -125,7 +125,7 @@ static void add_losses_of_mrc(const struct words *words, const struct vf_tags *t
 static void add_losses_in_mrc(const struct words *words, const struct vf_info *input,
                               const struct vf_info *result)
 {
-    if (!vf_mrc_takes_label(input->tags->mrc_header, input->big_endian))
+    if (!vf_mrc_takes_label(input->tags->mrc_header))
         add(words, "a label with the chain (all ten labels are in use)");
     if (input->tags->mrc_extended != NULL && !vf_tags_spacing_kept(input->tags, result))
         add(words, "the new voxel size in the extended header (which is copied as it is)");

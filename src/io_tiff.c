@@ -196,7 +196,7 @@ static enum vf_status find_raw_planes(struct vf_reader *reader, size_t images, s
     if (reader->info.page_count != 1 || images < 2 || !TIFFLastDirectory(state->decoder.tif))
         return VF_OK;
     const uint64_t start = state->data[0], bytes = state->page_bytes;
-    if (start == 0 || start + bytes > reader->file_bytes || reader->file_bytes - start - bytes < bytes)
+    if (start == 0 || start + bytes >= reader->file_bytes)
         return VF_OK;
     const bool fits = !__builtin_mul_overflow(bytes, images, &end) &&
                       !__builtin_add_overflow(end, start, &end) && end <= reader->file_bytes;

@@ -312,21 +312,18 @@ static bool has_text(const unsigned char *label)
     return has;
 }
 
-/* As the header says, or, where that cannot be, those before the first one that is empty. */
-static int label_count(const unsigned char *bytes, bool big_endian)
+/* Up to the last one with text: what the header says of their number is not always true. */
+static int label_count(const unsigned char *bytes)
 {
-    const int32_t said = int_at(bytes, big_endian, AT_LABEL_COUNT);
-    int count = 0;
-    if (said >= 0 && said <= LABELS)
-        return said;
-    while (count < LABELS && has_text(bytes + AT_LABELS + count * LABEL))
-        count++;
+    int count = LABELS;
+    while (count > 0 && !has_text(bytes + AT_LABELS + (count - 1) * LABEL))
+        count--;
     return count;
 }
 
-bool vf_mrc_takes_label(const unsigned char bytes[VF_MRC_HEADER], bool big_endian)
+bool vf_mrc_takes_label(const unsigned char bytes[VF_MRC_HEADER])
 {
-    return label_count(bytes, big_endian) < LABELS;
+    return label_count(bytes) < LABELS;
 }
 
 /* What made the file, after those that made what it was made from: as much of it as one label holds, in
@@ -336,9 +333,9 @@ static void put_label(unsigned char *bytes, const struct vf_info *result)
 {
     static const char more[] = "...";
     const bool big = result->big_endian, has_chain = result->chain != NULL;
-    const int count = label_count(bytes, big);
+    const int count = label_count(bytes);
     char label[LABEL + 1];
-    if (!vf_mrc_takes_label(bytes, big))
+    if (!vf_mrc_takes_label(bytes))
         return;
     const int length = snprintf(label, sizeof label, "volfilter %s%s%s", VF_VERSION, has_chain ? ": " : "",
                                 has_chain ? result->chain : "");

@@ -45,7 +45,7 @@ bool vf_mrc_has_origin(const unsigned char bytes[VF_MRC_HEADER]);
 bool vf_mrc_has_labels(const unsigned char bytes[VF_MRC_HEADER]);
 
 /* Whether there is room for one label more: a header has ten, and none is replaced. */
-bool vf_mrc_takes_label(const unsigned char bytes[VF_MRC_HEADER], bool big_endian);
+bool vf_mrc_takes_label(const unsigned char bytes[VF_MRC_HEADER]);
 
 /* The mode that holds a result, -1 for none. */
 int vf_mrc_mode(const struct vf_info *result, const unsigned char *input);

@@ -51,6 +51,14 @@ const char *vf_number_read(const char *text, double *value)
     return end;
 }
 
+double vf_number_alone(const char *text)
+{
+    static const char blanks[] = " \t\r\n";
+    double value;
+    const char *end = vf_number_read(text + strspn(text, blanks), &value);
+    return end != NULL && end[strspn(end, blanks)] == '\0' ? value : 0;
+}
+
 const char *vf_number_read_whole(const char *text, long *value)
 {
     const char *end = skip_digits(text);

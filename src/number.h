@@ -12,7 +12,10 @@
  * there. Too large a number reads as infinity: range checks catch it. */
 const char *vf_number_read(const char *text, double *value);
 
-/* The same for an unsigned whole number of at most 18 digits. */
+/* The number that a file's text is, but for blanks around it; 0 where it is none, as with a decimal comma. */
+double vf_number_alone(const char *text);
+
+/* The same as vf_number_read for an unsigned whole number of at most 18 digits. */
 const char *vf_number_read_whole(const char *text, long *value);
 
 /* Nanometres in one "nm", "um" or "mm", the units that spacings have, or "A", an angstrom; 0 for another

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "alloc.h"
+#include "number.h"
 #include "size.h"
 
 enum { DEEPEST = 64, LONGEST = 256 << 20 };
@@ -153,7 +154,7 @@ static void read_sizes(struct vf_ome_parsing *p, const XML_Char **attributes)
     ome->significant_bits = bits == NULL ? 0 : (unsigned)strtoul(bits, NULL, 10);
     for (int i = 0; i < 3; i++) {
         const char *size = attribute(attributes, axis[i]), *in = attribute(attributes, unit[i]);
-        const double value = size == NULL ? 0 : strtod(size, NULL);
+        const double value = size == NULL ? 0 : vf_number_alone(size);
         ome->spacing[i] = isfinite(value) && value > 0 ? value : 0;
         snprintf(ome->unit[i], sizeof ome->unit[i], "%s", in == NULL ? "um" : in);
     }

@@ -188,6 +188,7 @@ Test(io_imagej, spacing)
         {"ImageJ=1.11a\nunit=micron\n", 2, 2, 1, {1, 1, 0}, {0.5, 0.5, 0}, "um"},
         {"ImageJ=1.5\nunit=mm\nzunit=sec\nspacing=500\n", 1, 1, 1, {1, 1, 0}, {1, 1, 0}, "mm"},
         {"ImageJ=1.5\nunit=pixel\nspacing=3\n", 0, 0, 1, {1, 1, 1}, {1, 1, 3}, ""},
+        {"ImageJ=1.5\nunit=um\nspacing=2,5\n", 2, 2, 1, {1, 1, 0}, {0.5, 0.5, 0}, "um"},
         {"ImageJ=1.5\nspacing=3\n", 72, 72, 2, {1, 1, 1}, {1, 1, 3}, ""},
         {"ImageJ=1.5\nunit=furlong\n", 0.5, 0.5, 1, {1, 1, 0}, {2, 2, 0}, ""},
         {"ImageJ=1.5\nunit=pixel\n", 1, 1, 1, {0, 0, 0}, {0, 0, 0}, ""},

@@ -171,6 +171,9 @@ Test(io_imagej_planes, single_directory_cut_short)
     put_single_directory(imagej_of_4, 3, 1);
     cr_assert(strstr(sample_refusal(sample_path("in.tif")), "4 images"), "%s",
               sample_refusal(sample_path("in.tif")));
+    cr_assert_eq(truncate(sample_path("in.tif"), (off_t)(sample_file_size(sample_path("in.tif")) - 61)), 0);
+    cr_assert(strstr(sample_refusal(sample_path("in.tif")), "4 images"), "within the second plane: %s",
+              sample_refusal(sample_path("in.tif")));
     put_single_directory(imagej_of_4, 1, 1); /* one page that another program took out of a stack */
     struct vf_reader *reader;
     struct vf_volume volume;

@@ -173,9 +173,10 @@ Test(io_mrc, labels_that_are_full)
 }
 
 /* The label comes after the last one with text, and their number is right again. */
-Test(io_mrc, labels_whose_number_cannot_be)
+Test(io_mrc, labels_whose_number_is_wrong)
 {
-    static const unsigned char counts[][4] = {{0xff, 0xff, 0xff, 0xff}, {0, 0, 0, 11}, {1, 0, 0, 0}};
+    static const unsigned char counts[][4] = {
+        {0xff, 0xff, 0xff, 0xff}, {0, 0, 0, 11}, {1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 1}, {0, 0, 0, 5}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         size_t size;
         mrc_sample_write(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2, .big_endian = true});

@@ -110,6 +110,7 @@ Test(io_ome, spacing)
          {2, 2, 0},
          ""},
         {"PhysicalSizeX=\"-2\" PhysicalSizeY=\"nan\" PhysicalSizeZ=\"0\"", {0, 0, 0}, {0, 0, 0}, ""},
+        {"PhysicalSizeX=\"1,5\" PhysicalSizeY=\" 2 \" PhysicalSizeZ=\"3 um\"", {0, 1, 0}, {0, 2, 0}, "um"},
         {"PhysicalSizeZ=\"2\" PhysicalSizeZUnit=\"mm\"", {0, 0, 1}, {0, 0, 2}, "mm"},
         {"", {0, 0, 0}, {0, 0, 0}, ""},
     };
