@@ -479,7 +479,7 @@ static const char after_filters[] =
     ".TP\n"
     "\\fBOMP_NUM_THREADS\\fR\n"
     "number of threads when \\fB\\-\\-threads\\fR is not given, instead of one for each processor;\n"
-    "\\fBOMP_THREAD_LIMIT\\fR bounds that number\n"
+    "\\fBOMP_THREAD_LIMIT\\fR bounds that number, and \\fBOMP_PLACES\\fR names the processors\n"
     ".TP\n"
     "\\fBTMPDIR\\fR\n"
     "where input from a pipe is stored while it is read, and output to a pipe or to standard output until "

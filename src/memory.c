@@ -41,15 +41,26 @@ static size_t rest(size_t limit, size_t used)
     return limit - least(used, limit);
 }
 
-/* What a control group leaves; its limit is absent or "max" where it has none. */
-static size_t group_free(int version, const char *folder)
+static size_t read_group(const char *folder, const char *file, const char *format, size_t otherwise)
 {
     char path[PATH_MAX + 32];
-    snprintf(path, sizeof path, "%s/%s", folder, version == 1 ? "memory.limit_in_bytes" : "memory.max");
-    const size_t limit = read_size(path, "%llu", SIZE_MAX);
-    snprintf(path, sizeof path, "%s/memory.stat", folder);
-    return limit == SIZE_MAX ? SIZE_MAX
-                             : rest(limit, read_size(path, version == 1 ? "total_rss %llu" : "anon %llu", 0));
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    return read_size(path, format, otherwise);
+}
+
+/* What a control group leaves; its limits are absent or "max" where it has none. Above memory.high it is
+ * slowed down until it is below. Files in memory, as in /dev/shm, do not make way as others do. */
+static size_t group_free(int version, const char *folder)
+{
+    static const char stat[] = "memory.stat";
+    const bool first = version == 1;
+    size_t limit = read_group(folder, first ? "memory.limit_in_bytes" : "memory.max", "%llu", SIZE_MAX);
+    if (!first)
+        limit = least(limit, read_group(folder, "memory.high", "%llu", SIZE_MAX));
+    if (limit == SIZE_MAX)
+        return SIZE_MAX;
+    limit = rest(limit, read_group(folder, stat, first ? "total_rss %llu" : "anon %llu", 0));
+    return rest(limit, read_group(folder, stat, first ? "total_shmem %llu" : "shmem %llu", 0));
 }
 
 size_t vf_memory_groups_free(const char *membership, const char *mounted)

@@ -50,6 +50,12 @@ Test(memory, groups_of_version_2)
     put("job/memory.max", "1000000\n");
     put("job/memory.stat", "file 700000\nanon 300000\n");
     cr_expect_eq(groups_free("0::/job/step\n"), 700000);
+    put("job/memory.stat", "anon 300000\nfile 700000\nshmem 150000\n");
+    cr_expect_eq(groups_free("0::/job/step\n"), 550000);
+    put("job/memory.high", "500000\n");
+    cr_expect_eq(groups_free("0::/job/step\n"), 50000);
+    put("job/memory.high", "max\n");
+    cr_expect_eq(groups_free("0::/job/step\n"), 550000);
     put("job/step/memory.max", "1000\n");
     cr_expect_eq(groups_free("0::/job/step\n"), 1000);
     cr_expect_eq(groups_free("0::/\n"), SIZE_MAX);
@@ -66,6 +72,8 @@ Test(memory, groups_of_version_1)
     put("memory/job/memory.limit_in_bytes", "2000000\n");
     put("memory/job/memory.stat", "rss 1\ntotal_rss 500000\n");
     cr_expect_eq(groups_free("5:cpu:/job\n4:memory:/job\n0::/\n"), 1500000);
+    put("memory/job/memory.stat", "total_rss 500000\nshmem 1\ntotal_shmem 100000\n");
+    cr_expect_eq(groups_free("4:memory:/job\n"), 1400000);
     cr_expect_eq(groups_free("5:cpu:/job\n"), SIZE_MAX);
 }
 

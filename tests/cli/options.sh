@@ -397,6 +397,23 @@ test_threads_of_the_environment() {
     prints ", 2 threads"
 }
 
+# OpenMP binds the thread that starts the others to one place.
+test_threads_have_all_places() {
+    OMP_PROC_BIND=true "$VOLFILTER" -f ced:iterations=5000 "$STACK" o.tif &
+    until [ "$(find /proc/$!/task -mindepth 1 -maxdepth 1 | wc -l)" -gt 1 ]; do
+        kill -0 $!
+        sleep 0.02
+    done
+    grep -h Cpus_allowed_list /proc/$!/task/*/status | sort -u >bound
+    kill $!
+    wait $! || :
+    grep Cpus_allowed_list /proc/self/status >free
+    same bound free
+    unset OMP_NUM_THREADS
+    OMP_PLACES="{$(sed 's/.*:[[:space:]]*//; s/[-,].*//' free)}" expect 0 --dry-run --explain -f gaussian "$STACK" o.tif
+    prints ", 1 thread"
+}
+
 test_pages_of_which_nothing_is_said() {
     "$VOLFILTER" info "$DATA/head-mri-plain.tif" >out
     prints "62 pages of 1 channel, strips, little-endian, taken as planes along z (--slices"
