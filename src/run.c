@@ -405,7 +405,6 @@ static enum vf_status open_work(struct vf_work *w, const struct vf_chain *chain,
     VF_TRY(vf_reader_open(&w->reader, w->in_path, error));
     w->input = vf_reader_info(w->reader);
     VF_TRY(check_weights_stay(w, chain, error));
-    w->channels = w->input->shape.nc - w->input->has_alpha;
     if (!vf_format_by_name(w->out_path, &w->format))
         w->format = w->input->format;
     VF_TRY(vf_work_plan(w, chain, error));

@@ -25,7 +25,10 @@ struct vf_work {
     struct vf_plan plan;
     const char *label[VF_MAX_LIVE]; /* of each output; NULL: it has none */
     char *chain;                    /* owned: the chain's text, as the user gave it */
-    size_t channels;                /* how many are filtered: all but alpha */
+    size_t channels;                /* how many are filtered: all but alpha, or, where they are apart, 1 */
+    /* In slabs every channel is an image, as of these, which are the input and the result but for that. */
+    bool channels_apart;
+    struct vf_info images_in, images_out;
     /* Bytes that the process is predicted to hold at most, and may hold. */
     size_t memory, memory_limit;
     int png_threads;              /* how many compress a PNG */

@@ -95,6 +95,12 @@ static bool is_gpu_scheme(const char *text)
     return vf_gpu_scheme(name, strcspn(name, ":,")) != NULL;
 }
 
+/* All but alpha. */
+static size_t filtered_channels(const struct vf_work *w)
+{
+    return w->input->shape.nc - w->input->has_alpha;
+}
+
 static double plan_seconds(const struct vf_work *w)
 {
     double seconds = 0;
@@ -251,8 +257,9 @@ static double whole_seconds(const struct vf_work *w, size_t bytes)
 
 struct vf_stream_ends vf_work_ends(const struct vf_work *w)
 {
-    return (struct vf_stream_ends){.input = w->input,
-                                   .result = &w->result,
+    const bool apart = w->channels_apart;
+    return (struct vf_stream_ends){.input = apart ? &w->images_in : w->input,
+                                   .result = apart ? &w->images_out : &w->result,
                                    .channels = w->channels,
                                    .read_block = vf_reader_row_block(w->reader),
                                    .write_block = vf_writer_row_block(w->format, &w->result)};
@@ -274,6 +281,45 @@ static bool needs_whole(const struct vf_work *w)
 {
     return w->plan.gpu == NULL && w->plan.scheme->whole;
 }
+
+/* ---- channels as images of their own ---- */
+
+/* Whether each channel of a plane can be an image of its own, as a time point is: then slabs hold some
+ * channels, not all. Pages follow each other in that order, and no value is of a whole channel. */
+static bool can_take_apart(const struct vf_work *w)
+{
+    const struct vf_info *in = w->input, *out = &w->result;
+    bool has_values = false;
+    for (int r = 0; r < w->plan.run_count; r++)
+        has_values = has_values || w->plan.run[r].prepass;
+    return in->shape.nz == 1 && in->shape.nc > 1 && !in->has_alpha && in->page_channels == 1 &&
+           (out->page_channels == 1 || out->page_channels == out->outputs) && !has_values;
+}
+
+static struct vf_info of_images(const struct vf_info *info, size_t channels)
+{
+    struct vf_info images = *info;
+    images.shape.nt *= info->shape.nc / channels;
+    images.shape.nc = channels;
+    return images;
+}
+
+/* Plans anew with channels apart, or together. `request` is for the latter, and gets what was planned for. */
+static enum vf_status set_channels(struct vf_work *w, bool apart, struct vf_plan_request *request,
+                                   struct vf_error *error)
+{
+    w->channels_apart = apart;
+    w->channels = apart ? 1 : filtered_channels(w);
+    if (apart) {
+        w->images_in = of_images(w->input, 1);
+        w->images_out = of_images(&w->result, (size_t)w->plan.output_count);
+        request->batch *= (ptrdiff_t)filtered_channels(w);
+    }
+    vf_plan_close(&w->plan);
+    return vf_plan_open(&w->plan, request, error);
+}
+
+/* ---- slabs ---- */
 
 /* Less than this is filtered whole before it is planned otherwise. */
 #define WORTH_SLABS_BYTES ((size_t)192 << 20)
@@ -320,17 +366,22 @@ static enum vf_status consider_slabs(struct vf_work *w, const struct vf_plan_req
         (needs_whole(w) && w->plan.context.dim == 3))
         return VF_OK;
     slabs.plan.gpu = w->plan.gpu;
+    struct vf_plan_request whole = slabs.plan;
+    enum vf_status status = VF_OK;
+    if (can_take_apart(w)) {
+        status = set_channels(w, true, &slabs.plan, error);
+        slabs.ends = vf_work_ends(w);
+    }
+    if (status != VF_OK)
+        return status;
     w->plan.by_rows = can_go_by_rows(w);
-    const enum vf_status status = vf_stream_plan_open(&w->stream, &w->plan, &slabs, error);
+    status = vf_stream_plan_open(&w->stream, &w->plan, &slabs, error);
     const bool better =
         w->stream.pass_count > 0 && w->stream.temporary_bytes == 0 && w->stream.seconds <= seconds;
     if (status == VF_OK && fits && !better) {
         vf_stream_plan_close(&w->stream);
-        if (w->plan.gpu != NULL)
-            return VF_OK;
-        /* It has the slabs' tiles. */
-        vf_plan_close(&w->plan);
-        return vf_plan_open(&w->plan, &slabs.plan, error);
+        /* One for the CPU has the slabs' tiles. */
+        return w->plan.gpu != NULL && !w->channels_apart ? VF_OK : set_channels(w, false, &whole, error);
     }
     w->overlapped = fits;
     if (status == VF_OK && w->stream.pass_count > 0)
@@ -450,7 +501,8 @@ static void weigh_in_slabs(struct vf_work *w, const struct vf_plan_request *requ
     w->cuda = cuda;
     w->plan = (struct vf_plan){0};
     w->stream = (struct vf_stream_plan){0};
-    w->overlapped = false;
+    w->overlapped = w->channels_apart = false;
+    w->channels = filtered_channels(w);
     bool taken = vf_plan_open(&w->plan, &changed, &ignored) == VF_OK && w->plan.has_room &&
                  plan_memory(w, &changed, bytes, &ignored) == VF_OK;
     /* The CPU needs less. */
@@ -492,6 +544,7 @@ enum vf_status vf_work_plan(struct vf_work *w, const struct vf_chain *chain, str
     enum vf_status status;
     size_t bytes_in, bytes_out;
     bool as_planned;
+    w->channels = filtered_channels(w);
     VF_TRY(vf_in_file(error, vf_context_of(o, w->input, &request.context, error), w->in_name));
     VF_TRY(vf_work_check_gpu(o, w->session, error));
     if (asks_for_gpu(o)) {
@@ -535,6 +588,8 @@ static const char *way_to_less(const struct vf_work *w)
         return is_strile ? "use TIFF for the result too, and store the image in strips of few rows, so that "
                            "they go by rows: tiffcp -s -r 16 IN.tif OUT.tif"
                          : "use TIFF for the image and the result, so that they go by rows";
+    if (w->channels > 1 && input->shape.nz == 1 && input->page_channels == 1)
+        return "filter its channels as files of their own";
     return is_strile ? "store the image in strips of few rows: tiffcp -s -r 16 IN.tif OUT.tif"
                      : "filter a smaller piece";
 }

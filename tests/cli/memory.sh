@@ -88,6 +88,16 @@ test_channels_slices_times_and_planes_beyond() {
     in_slabs 0 --boundary wrap -f gaussian:sigma=2,perona-malik:iterations=3 "$DATA/epi-time.tif"
 }
 
+# Those of one plane are images of their own, unless a threshold is of each as a whole.
+test_channels_of_one_plane() {
+    LC_ALL=C sed 's/slices=62/channels=62/; s/spacing=3\.0/spacing=3/' "$STACK" >many.tif
+    chain=perona-malik:k=3:iterations=2,gradient:output=components,gradient:output=components
+    in_slabs 0 -f $chain many.tif
+    expect 1 --memory $((LEAST + 10))M -f "perona-malik:k=auto,$chain" many.tif o.tif
+    says "or filter its channels as files of their own"
+    in_slabs 0 -f median,gaussian:sigma=3 --dtype float64 --compress lzw many.tif
+}
+
 # Alpha passes beside the chain, and is read again when its plane is written.
 test_alpha_in_slabs() {
     with_alpha 200 180 60 >alpha.tif

@@ -400,10 +400,7 @@ test_threads_of_the_environment() {
 # OpenMP binds the thread that starts the others to one place.
 test_threads_have_all_places() {
     OMP_PROC_BIND=true "$VOLFILTER" -f ced:iterations=5000 "$STACK" o.tif &
-    until [ "$(find /proc/$!/task -mindepth 1 -maxdepth 1 | wc -l)" -gt 1 ]; do
-        kill -0 $!
-        sleep 0.02
-    done
+    computes $!
     grep -h Cpus_allowed_list /proc/$!/task/*/status | sort -u >bound
     kill $!
     wait $! || :
