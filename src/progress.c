@@ -39,6 +39,12 @@ static bool is_known(size_t done, size_t total)
     return done > 0 && done <= total;
 }
 
+/* Not by what little is done at first, after a long time of reading. */
+static bool can_tell_rest(size_t done, size_t total)
+{
+    return is_known(done, total) && done >= total / 100;
+}
+
 /* "filtering:  43%", or how much is done where the end is not known. */
 static void amount_text(const struct vf_progress_line *line, size_t done, char *text, size_t room)
 {
@@ -49,6 +55,19 @@ static void amount_text(const struct vf_progress_line *line, size_t done, char *
         snprintf(text, room, "%.60s: %zu done", line->label, done);
 }
 
+/* In the unit that has few digits. */
+static void rest_text(double seconds, char *text, size_t room)
+{
+    const bool few = seconds < 120, some = seconds < 2 * 3600;
+    snprintf(text, room, ", %.*f %s left", some && !few ? 0 : 1,
+             seconds / (few    ? 1
+                        : some ? 60
+                               : 3600),
+             few    ? "s"
+             : some ? "min"
+                    : "h");
+}
+
 static void draw_json(const struct vf_progress_line *line, size_t done, double seconds)
 {
     const size_t total = line->total;
@@ -57,7 +76,7 @@ static void draw_json(const struct vf_progress_line *line, size_t done, double s
     if (line->files > 0)
         fprintf(stderr, ", \"files_done\": %zu, \"files\": %zu, \"bytes_per_second\": %.0f", line->files_done,
                 line->files, seconds > 0 ? (double)done / seconds : 0);
-    if (is_known(done, total))
+    if (can_tell_rest(done, total))
         fprintf(stderr, ", \"seconds_left\": %.2f", seconds_left(done, total, seconds));
     fputs("}\n", stderr);
 }
@@ -71,15 +90,14 @@ static void draw(struct vf_progress_line *line, long long now)
         draw_json(line, done, seconds);
         return;
     }
-    const bool known = is_known(done, total);
     if (line->files > 0)
         snprintf(text, sizeof text, "%zu of %zu files, %.1f MB/s%s", line->files_done, line->files,
                  (double)done / 1e6 / seconds, total > 0 && done <= total ? "" : ", total unknown");
     else
         amount_text(line, done, text, sizeof text);
     const size_t used = strlen(text);
-    if (known)
-        snprintf(text + used, sizeof text - used, ", %.1f s left", seconds_left(done, total, seconds));
+    if (can_tell_rest(done, total))
+        rest_text(seconds_left(done, total, seconds), text + used, sizeof text - used);
     else if (line->files == 0)
         snprintf(text + used, sizeof text - used, ", %.1f s", seconds);
     fprintf(stderr, line->terminal ? "\r%s\033[K" : "volfilter: %s\n", text);

@@ -116,3 +116,41 @@ Test(progress, lines)
     cr_assert_eq(strncmp(text, "volfilter: ", 11), 0);
     free(text);
 }
+
+/* What is left is told from the first hundredth on. */
+Test(progress, rest)
+{
+    struct vf_progress_line line;
+    size_t size;
+    const int file = open(sample_path("rest"), O_RDWR | O_CREAT, 0600);
+    redirect(file);
+    for (int json = 0; json < 2; json++) {
+        vf_progress_begin(&line, json ? VF_PROGRESS_JSON : VF_PROGRESS_ALWAYS, "a", 100000);
+        wait_ms(1050);
+        vf_progress_add(&line, 999);
+        wait_ms(1050);
+        vf_progress_add(&line, 1);
+        vf_progress_end(&line);
+    }
+    restore();
+    close(file);
+    char *text = sample_get(sample_path("rest"), &size);
+    text[size] = '\0';
+    /* 2.1 s for the first of a hundred parts. */
+    const char *const parts[] = {"volfilter: a:   1%, ",
+                                 " s\n",
+                                 "volfilter: a:   1%, ",
+                                 " min left\n",
+                                 "volfilter: a:   1%, ",
+                                 " s\n",
+                                 "\"done\": 999, ",
+                                 "}\n",
+                                 "\"seconds_left\": ",
+                                 "}\n",
+                                 "\"seconds_left\": ",
+                                 "}\n",
+                                 NULL};
+    check_order(text, parts);
+    cr_assert_gt(strstr(text, "seconds_left"), strchr(strchr(text, '{'), '\n'));
+    free(text);
+}
