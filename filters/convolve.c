@@ -21,7 +21,7 @@ static const struct vf_param params[] = {
               .choices = "yes|no",
               .help = "yes: convolution, as scipy.ndimage.convolve and conv2: the weight at x, y, z from the "
                       "centre applies to the voxel at -x, -y, -z; no: correlation: the weights lie on the "
-                      "image as written, as for a stencil or OpenCV's filter2D"},
+                      "image as written, as for a stencil, OpenCV's filter2D or ImageJ's Convolve"},
 };
 
 static enum vf_status expand(struct vf_expansion *e, const struct vf_context *context,

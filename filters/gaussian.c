@@ -35,7 +35,7 @@ out:
 const struct vf_filter vf_filter_gaussian = {
     .name = "gaussian",
     .summary = "smooth with a Gaussian",
-    .known_as = "blur|gaussianblur|gaussianfilter|gaussblur|lowpass",
+    .known_as = "blur|gauss|gaussianblur|gaussianfilter|gaussblur|lowpass|gaussianblur3d|gauss3d|gaussblur3d",
     .source = "separable convolution, radius floor(truncate * sigma + 0.5), as scipy.ndimage.gaussian_filter",
     .keeps_type = true,
     .params = params,

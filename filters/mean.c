@@ -73,7 +73,7 @@ const struct vf_filter vf_filter_mean = {
     .source =
         "sums of 2r + 1 voxels along x, y and z, each weighted by 1/(2r + 1), as in "
         "scipy.ndimage.uniform_filter and OpenCV's blur; ImageJ's Mean uses a disc, which equals the box at "
-        "radius 1",
+        "radius 1, and its Mean 3D an ellipsoid, which does not",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

@@ -10,6 +10,7 @@ static const struct vf_param params[] = {
                 .min = 1,
                 .max = 3,
                 .unit = "voxels",
+                .known_as = "size|r|ksize|kernelsize|footprint",
                 .help = "the box extends this many voxels to each side along every axis, 2r + 1 in all; at "
                         "most 2 in a stack"},
 };
@@ -35,9 +36,9 @@ const struct vf_filter vf_filter_median = {
     .name = "median",
     .summary = "median of a box, which removes outliers and keeps edges",
     .known_as = "medianfilter|medianblur|despeckle|medfilt",
-    .source =
-        "as scipy.ndimage.median_filter and OpenCV's medianBlur of size 2 radius + 1 (ImageJ's Median "
-        "uses a disc, which equals the box at radius 1); a NaN in the box gives NaN, and a zero is always +0",
+    .source = "as scipy.ndimage.median_filter and OpenCV's medianBlur of size 2 radius + 1 (ImageJ's Median "
+              "uses a disc, which equals the box at radius 1, and its Median 3D an ellipsoid, which does "
+              "not); a NaN in the box gives NaN, and a zero is always +0",
     .keeps_type = true,
     .params = params,
     .param_count = sizeof params / sizeof params[0],

@@ -30,12 +30,13 @@
                       "standard deviation of the Gaussian that averages the structure tensor: the size of " \
                       "the neighbourhood it describes" note)
 /* `of`: what its percentiles are of. */
-#define VF_PARAM_K(of)                                                                                     \
-    {                                                                                                      \
-        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = VF_UNBOUNDED,                   \
-        .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd", .known_as = "kappa|threshold|contrast", \
-        .help = "edge threshold: larger gradients are treated as edges; percentiles are of " of            \
-                ", standard deviations of u (the filter's input); auto is p90"                             \
+#define VF_PARAM_K(of)                                                                          \
+    {                                                                                           \
+        .name = "k", .kind = VF_PARAM_THRESHOLD, .initial = "auto", .max = VF_UNBOUNDED,        \
+        .unit = "intensity per x-voxel", .choices = "auto|pN|Nsd",                              \
+        .known_as = "kappa|threshold|contrast|lambda",                                          \
+        .help = "edge threshold: larger gradients are treated as edges; percentiles are of " of \
+                ", standard deviations of u (the filter's input); auto is p90"                  \
     }
 #define VF_PARAM_ALPHA                                                                             \
     {                                                                                              \

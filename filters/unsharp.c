@@ -12,6 +12,7 @@ static const struct vf_param params[] = {
          .kind = VF_PARAM_NUMBER,
          .initial = "1",
          .max = 1000,
+         .known_as = "mask|weight|maskweight|strength|percent",
          .help =
              "how many times the detail that the Gaussian removes is added; 0 leaves the image unchanged"},
 };

@@ -13,26 +13,6 @@
 
 /* ---- messages ---- */
 
-/* Who knows a way of filtering by name looks for a filter of that name: "gradient:method=sobel". False: no
- * filter has such a choice. */
-static bool find_choice(const char *name, size_t length, char *text, size_t room)
-{
-    char word[32];
-    if (length >= sizeof word)
-        return false;
-    memcpy(word, name, length);
-    word[length] = '\0';
-    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
-        for (int i = 0; i < (*filter)->param_count; i++) {
-            const struct vf_param *param = &(*filter)->params[i];
-            if (param->kind != VF_PARAM_CHOICE || vf_choice_index(param->choices, word) < 0)
-                continue;
-            snprintf(text, room, "; did you mean '%s:%s=%s'?", (*filter)->name, param->name, word);
-            return true;
-        }
-    return false;
-}
-
 /* A parameter where a filter begins, or a filter that something else follows: "gaussian sigma". */
 static bool is_misplaced(const char *name, size_t length)
 {
@@ -48,7 +28,7 @@ static enum vf_status fail_unknown_filter(const char *name, size_t length, struc
     struct vf_suggestion suggestion;
     vf_suggestion_begin(&suggestion, name, length);
     vf_suggestion_consider_filters(&suggestion);
-    if (!find_choice(name, length, near, sizeof near))
+    if (!vf_suggest_choice(name, length, near, sizeof near))
         vf_suggestion_text(&suggestion, "", near, sizeof near);
     if (name[0] >= '0' && name[0] <= '9')
         snprintf(near, sizeof near,
@@ -81,6 +61,10 @@ static enum vf_status fail_unknown_param(const struct vf_filter *filter, const c
     for (int i = 0; i < filter->param_count; i++)
         vf_suggestion_consider_known(&suggestion, filter->params[i].name, filter->params[i].known_as);
     vf_suggestion_text(&suggestion, "", near, sizeof near);
+    if (suggestion.best == NULL) {
+        vf_suggestion_consider_options(&suggestion);
+        vf_suggestion_text(&suggestion, "--", near, sizeof near);
+    }
     return vf_fail(
         error, VF_USAGE, "%s: no parameter '%.80s'%s%s its parameters: %s (volfilter help %s explains them)",
         filter->name, name, near, near[0] ? "" : ";", param_names(filter, names, sizeof names), filter->name);

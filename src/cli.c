@@ -57,21 +57,21 @@ static const char output_is_last[] = "; the output is the last file name";
 
 static enum vf_status fail_unknown_option(const char *word, struct vf_error *error)
 {
-    char near[120];
+    char near[160];
     const char *name = word + strspn(word, "-");
     size_t length = strcspn(name, "=");
     struct vf_suggestion suggestion;
     vf_suggestion_begin(&suggestion, name, length);
-    for (int i = 0; i < VF_OPTION_COUNT; i++)
-        if (vf_option_table[i].group != NULL)
-            vf_suggestion_consider(&suggestion, vf_option_table[i].name, strlen(vf_option_table[i].name));
+    vf_cli_consider_option_names(&suggestion);
     vf_suggestion_text(&suggestion, "--", near, sizeof near);
     const struct vf_filter *filter = vf_filter_with_param(name, length);
+    const size_t used = suggestion.distance == 0 ? strlen(near) : 0;
     if (length == strlen("output") && strncmp(name, "output", length) == 0)
         snprintf(near, sizeof near, "%s", output_is_last);
     else if (filter != NULL)
-        snprintf(near, sizeof near, "; a filter's parameters follow its name: -f %s:%.*s=VALUE", filter->name,
-                 (int)length, name);
+        snprintf(near + used, sizeof near - used,
+                 "%s a filter's parameters follow its name: -f %s:%.*s=VALUE", used > 0 ? "" : ";",
+                 filter->name, (int)length, name);
     return vf_fail(error, VF_USAGE, "unknown option '%.80s'%s (volfilter --help lists all options)", word,
                    near);
 }

@@ -107,6 +107,7 @@ const struct vf_command_word *vf_command_by_name(const char *name);
 /* As what a word may have meant. */
 struct vf_suggestion;
 void vf_cli_consider_commands(struct vf_suggestion *s);
+void vf_cli_consider_option_names(struct vf_suggestion *s);
 
 struct vf_command_line {
     enum vf_command command;

@@ -238,9 +238,13 @@ static enum vf_status fail_unknown_topic(const char *name, struct vf_error *erro
     vf_suggestion_consider_filters(&suggestion);
     vf_cli_consider_commands(&suggestion);
     vf_suggestion_text(&suggestion, "", near, sizeof near);
+    if (suggestion.best == NULL && !vf_suggest_choice(name, length, near, sizeof near)) {
+        vf_cli_consider_option_names(&suggestion);
+        vf_suggestion_text(&suggestion, "--", near, sizeof near);
+    }
     return vf_fail(error, VF_USAGE,
                    "there is no filter or command '%.*s'%s ('volfilter list' shows the filters, 'volfilter "
-                   "--help' the commands)",
+                   "--help' the commands and options; the manual page compares other programs)",
                    (int)(length < 80 ? length : 80), name, near);
 }
 

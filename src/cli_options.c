@@ -170,6 +170,14 @@ void vf_cli_consider_commands(struct vf_suggestion *s)
         vf_suggestion_consider(s, word->name, strlen(word->name));
 }
 
+void vf_cli_consider_option_names(struct vf_suggestion *s)
+{
+    for (int i = 0; i < VF_OPTION_COUNT; i++)
+        if (vf_option_table[i].group != NULL)
+            vf_suggestion_consider(s, vf_option_table[i].name, strlen(vf_option_table[i].name));
+    vf_suggestion_consider_options(s);
+}
+
 const char *vf_option_allowed(const struct vf_option *option, char *text, size_t room)
 {
     if (option->allowed == NULL && option->choices != NULL)
@@ -191,14 +199,14 @@ static void consider_known(enum vf_option_id id, struct vf_suggestion *suggestio
         {VF_OPTION_BOUNDARY, "mirror", "reflect101|borderreflect101|borderdefault"},
         {VF_OPTION_BOUNDARY, "constant", "zero|zeros|fill|borderconstant|gridconstant"},
         {VF_OPTION_BOUNDARY, "wrap", "periodic|circular|borderwrap|gridwrap"},
-        {VF_OPTION_DTYPE, "uint8", "u8|byte|ubyte|uchar|8bit"},
-        {VF_OPTION_DTYPE, "int8", "i8|s8|sbyte|char"},
-        {VF_OPTION_DTYPE, "uint16", "u16|ushort|16bit"},
-        {VF_OPTION_DTYPE, "int16", "i16|s16|short"},
-        {VF_OPTION_DTYPE, "uint32", "u32|uint"},
-        {VF_OPTION_DTYPE, "int32", "i32|s32|int"},
-        {VF_OPTION_DTYPE, "float32", "f32|float|single|32bit"},
-        {VF_OPTION_DTYPE, "float64", "f64|double"},
+        {VF_OPTION_DTYPE, "uint8", "u8|u1|byte|ubyte|uchar|8bit"},
+        {VF_OPTION_DTYPE, "int8", "i8|i1|s8|sbyte|char"},
+        {VF_OPTION_DTYPE, "uint16", "u16|u2|ushort|16bit"},
+        {VF_OPTION_DTYPE, "int16", "i16|i2|s16|short"},
+        {VF_OPTION_DTYPE, "uint32", "u32|u4|uint"},
+        {VF_OPTION_DTYPE, "int32", "i32|i4|s32|int"},
+        {VF_OPTION_DTYPE, "float32", "f32|f4|float|single|32bit"},
+        {VF_OPTION_DTYPE, "float64", "f64|f8|double"},
         {VF_OPTION_COMPRESS, "none", "no|off|raw|uncompressed"},
         {VF_OPTION_COMPRESS, "deflate", "zip|gzip|zlib|adobedeflate"},
     };

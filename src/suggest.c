@@ -102,10 +102,42 @@ void vf_suggestion_consider_filters(struct vf_suggestion *s)
         vf_suggestion_consider_known(s, (*filter)->name, (*filter)->known_as);
 }
 
+void vf_suggestion_consider_options(struct vf_suggestion *s)
+{
+    static const struct {
+        const char *option, *known_as;
+    } options[] = {
+        {"boundary", "mode|border|bordertype|bordermode|borders|cval|pad|padding|edge|edges|extend"},
+        {"spacing", "voxelsize|pixelsize|voxelspacing|sampling|resolution"},
+        {"dtype", "type|outputtype|pixeltype|datatype"},
+        {"slices", "2d|slicewise|perslice"},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        vf_suggestion_consider_known(s, options[i].option, options[i].known_as);
+}
+
 const char *vf_suggestion_text(const struct vf_suggestion *s, const char *before, char *text, size_t room)
 {
     text[0] = '\0';
     if (s->best != NULL)
         snprintf(text, room, "; did you mean '%s%.*s'?", before, (int)s->best_length, s->best);
     return text;
+}
+
+bool vf_suggest_choice(const char *name, size_t length, char *text, size_t room)
+{
+    char word[32];
+    if (length >= sizeof word)
+        return false;
+    memcpy(word, name, length);
+    word[length] = '\0';
+    for (const struct vf_filter *const *filter = vf_filters; *filter != NULL; filter++)
+        for (int i = 0; i < (*filter)->param_count; i++) {
+            const struct vf_param *param = &(*filter)->params[i];
+            if (param->kind != VF_PARAM_CHOICE || vf_choice_index(param->choices, word) < 0)
+                continue;
+            snprintf(text, room, "; did you mean '%s:%s=%s'?", (*filter)->name, param->name, word);
+            return true;
+        }
+    return false;
 }

@@ -2,6 +2,7 @@
 #ifndef VF_SUGGEST_H
 #define VF_SUGGEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Fields are private; the words are borrowed. */
@@ -25,9 +26,16 @@ void vf_suggestion_consider_known(struct vf_suggestion *s, const char *candidate
 /* Considers every filter, by its name and by what others call it. */
 void vf_suggestion_consider_filters(struct vf_suggestion *s);
 
+/* Considers the options that are parameters of filters in other programs, by what these call them. */
+void vf_suggestion_consider_options(struct vf_suggestion *s);
+
 /* Writes "; did you mean 'WORD'?" with `before` (such as "--") in front of the word, or nothing when no word
  * was near: one letter or a third of them wrong, case aside, or the beginning of it. Returns
  * `text`. */
 const char *vf_suggestion_text(const struct vf_suggestion *s, const char *before, char *text, size_t room);
+
+/* Who knows a way of filtering by name looks for a filter of that name: writes "; did you mean
+ * 'gradient:method=sobel'?" for "sobel". False: no filter has such a choice. */
+bool vf_suggest_choice(const char *name, size_t length, char *text, size_t room);
 
 #endif

@@ -64,9 +64,13 @@ test_help_of_commands() {
     expect 0 tune gaussian --like "$SMALL" -h
     prints "--budget SECONDS "
     expect 2 help nosuch
-    says "there is no filter or command 'nosuch' ('volfilter list' shows the filters, 'volfilter --help' the commands)"
+    says "there is no filter or command 'nosuch' ('volfilter list' shows the filters, 'volfilter --help' the commands and options; the manual page compares other programs)"
     expect 2 help tun
     says "there is no filter or command 'tun'; did you mean 'tune'?"
+    expect 2 help sobel
+    says "did you mean 'gradient:method=sobel'?"
+    expect 2 help boundary
+    says "did you mean '--boundary'?"
     expect 2 help shemes
     says "there is no filter or command 'shemes'; did you mean 'schemes'?"
     expect 2 help gaussian:sigma=2

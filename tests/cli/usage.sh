@@ -90,6 +90,9 @@ test_unknown_filters_and_parameters() {
         -f gaussian:sgima=2 "$IMAGE" o.png
     wrong "perona-malik: no parameter 'kappa'; did you mean 'k'?" -f perona-malik:kappa=2 "$IMAGE" o.png
     wrong "did you mean 'iterations'?" -f eed:n_iter=2 "$IMAGE" o.png
+    wrong "no parameter 'mode'; did you mean '--boundary'? its parameters: sigma" -f gaussian:mode=wrap "$IMAGE" o.png
+    wrong "did you mean '--boundary'? a filter's parameters follow its name: -f eed:mode=VALUE" \
+        -f gaussian --mode reflect "$IMAGE" o.png
     wrong "did you mean 'sigma'?" -f gaussian:radius=2 "$IMAGE" o.png
     wrong "did you mean 'sigma2'?" -f dog:high_sigma=2 "$IMAGE" o.png
     wrong "gradient: method=sobol is not understood; did you mean 'sobel'? allowed: central, sobel, scharr or gaussian" \
