@@ -171,6 +171,7 @@ static void begin_pixels(struct vf_ome_parsing *p, const char *name, const XML_C
     ome->pixels_begin = (size_t)XML_GetCurrentByteIndex(p->parser);
     snprintf(ome->prefix, sizeof ome->prefix, "%.*s", (int)(local(name) - name), name);
     snprintf(ome->order, sizeof ome->order, "%s", order == NULL ? "XYCZT" : order);
+    memcpy(ome->image_id, p->image_id, sizeof ome->image_id);
     read_sizes(p, attributes);
     if (p->failed)
         return;
@@ -257,7 +258,7 @@ static void forget_image(struct vf_ome_parsing *p)
 {
     struct vf_ome *ome = p->ome;
     size_t images = 0;
-    while (images < ome->piece_count && ome->piece[images].kind == VF_OME_IMAGE)
+    while (images < ome->piece_count && ome->piece[images].kind >= VF_OME_IMAGE)
         images++;
     free_image(ome);
     ome->channel_name = NULL;
@@ -321,10 +322,24 @@ static void begin_file(struct vf_ome_parsing *p, const char *uuid)
                    &p->ome->uuid_end);
 }
 
+/* Neither in the image nor in another one. */
+static void begin_outside(struct vf_ome_parsing *p, const char *name, const XML_Char **attributes)
+{
+    size_t end;
+    const size_t at = (size_t)XML_GetCurrentByteIndex(p->parser);
+    if (strcmp(name, "ImageRef") == 0) {
+        p->reference_begin = at;
+    } else if (attribute(attributes, "TheC") != NULL) {
+        find_attribute(p->ome->xml, at, "TheC", &p->begin, &end);
+        add_piece(p, VF_OME_SHAPE_CHANNEL, end);
+    }
+}
+
 static void XMLCALL on_begin(void *context, const XML_Char *full_name, const XML_Char **attributes)
 {
     struct vf_ome_parsing *p = context;
-    const char *name = local(full_name), *uuid = attribute(attributes, "UUID");
+    const char *name = local(full_name), *uuid = attribute(attributes, "UUID"),
+               *id = attribute(attributes, "ID");
     if (++p->depth > DEEPEST) {
         vf_ome_fail(p, "is nested more than %d deep", DEEPEST);
     } else if (p->depth == 1 && uuid != NULL) {
@@ -340,9 +355,12 @@ static void XMLCALL on_begin(void *context, const XML_Char *full_name, const XML
         p->image_depth = p->depth;
         p->ome->image_count++;
         p->image_begin = (size_t)XML_GetCurrentByteIndex(p->parser);
+        snprintf(p->image_id, sizeof p->image_id, "%s", id == NULL ? "" : id);
+    } else if (p->image_depth == 0) {
+        begin_outside(p, name, attributes);
     } else if (p->pixels_depth != 0) {
         begin_in_pixels(p, name, attributes);
-    } else if (p->image_depth != 0 && p->ome->image == 0 && strcmp(name, "Pixels") == 0) {
+    } else if (p->ome->image == 0 && strcmp(name, "Pixels") == 0) {
         begin_pixels(p, full_name, attributes);
     }
 }
@@ -363,6 +381,9 @@ static void XMLCALL on_end(void *context, const XML_Char *full_name)
     } else if (p->pixels_depth != 0 && p->depth == p->pixels_depth) {
         p->pixels_depth = 0;
         p->ome->pixels_end = end;
+    } else if (p->image_depth == 0 && strcmp(name, "ImageRef") == 0) {
+        p->begin = p->reference_begin;
+        add_piece(p, VF_OME_IMAGE_REFERENCE, end);
     } else if (p->image_depth == p->depth) {
         p->image_depth = 0;
         if (p->here == 0 && p->elsewhere > 0 && p->ome->image == p->ome->image_count)

@@ -11,7 +11,17 @@
 /* How to do without OME-XML that is not understood. */
 #define VF_OME_REMEDY "; to read the pages as planes, remove OME-XML from a copy: tiffset -u 270 COPY.tif"
 
-enum vf_ome_piece_kind { VF_OME_CHANNEL, VF_OME_STORAGE, VF_OME_PLANE, VF_OME_OTHER, VF_OME_IMAGE };
+/* Elements of the image's Pixels; and what is outside of it: other images, references to any image, and the
+ * attributes by which shapes are of one channel. */
+enum vf_ome_piece_kind {
+    VF_OME_CHANNEL,
+    VF_OME_STORAGE,
+    VF_OME_PLANE,
+    VF_OME_OTHER,
+    VF_OME_IMAGE,
+    VF_OME_IMAGE_REFERENCE,
+    VF_OME_SHAPE_CHANNEL
+};
 
 /* A stretch of the text that a result keeps, or leaves out. */
 struct vf_ome_piece {
@@ -25,6 +35,7 @@ struct vf_ome {
     char *xml;
     bool is_utf8;              /* its encoding */
     size_t image_count, image; /* which of them, from 1 */
+    char image_id[80];         /* its own; "" where not said */
     size_t nz, nc, nt;
     size_t page_channels;        /* of a plane: the TIFF's samples */
     char order[8];               /* of dimensions: "XYCZT" */
@@ -40,7 +51,7 @@ struct vf_ome {
     bool has_channel_settings;   /* they say more than names, as their colours and wavelengths */
     size_t uuid_begin, uuid_end; /* of the file's own, which a result is not */
     size_t pixels_begin, pixels_end;
-    struct vf_ome_piece *piece; /* of Pixels, and the other images */
+    struct vf_ome_piece *piece; /* each kind in the text's order */
     size_t piece_count;
 };
 

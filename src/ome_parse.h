@@ -25,7 +25,8 @@ struct vf_ome_parsing {
     size_t uuid_length;
     char file[100], other_file[100]; /* of the open TiffData; one that holds planes */
     bool in_storage, in_channel, in_uuid, has_storage, too_many;
-    size_t image_begin;
+    size_t image_begin, reference_begin;
+    char image_id[80];
     /* The open TiffData: -1 where not said. */
     int64_t first_directory, first[3], planes; /* first: c, z, t */
     int64_t here, elsewhere;                   /* TiffData of the image for this file; for others */

@@ -1,6 +1,7 @@
 /* The OME-XML of a result: the input's text, with the description of its first image's pixels brought up to
  * date and the other images, which are not in the result, left out. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "io_tags.h"
@@ -104,10 +105,14 @@ static void add_channels(struct vf_text *to, const struct vf_ome *ome, const str
     }
 }
 
+static bool keeps_channels(const struct vf_ome *ome, const struct vf_info *result)
+{
+    return result->shape.nc == ome->nc && result->page_channels == ome->page_channels && result->outputs <= 1;
+}
+
 static void add_pixels(struct vf_text *to, const struct vf_ome *ome, const struct vf_info *result)
 {
-    const bool same =
-        result->shape.nc == ome->nc && result->page_channels == ome->page_channels && result->outputs <= 1;
+    const bool same = keeps_channels(ome, result);
     vf_text_add(to, "<%sPixels%s", ome->prefix, ome->attributes);
     add_dimensions(to, result);
     add_spacing(to, ome, result);
@@ -123,12 +128,36 @@ static void add_pixels(struct vf_text *to, const struct vf_ome *ome, const struc
     vf_text_add(to, "</%sPixels>", ome->prefix);
 }
 
-/* A stretch of the text without the other images. */
-static void add_stretch(struct vf_text *to, const struct vf_ome *ome, size_t begin, size_t end)
+/* Whether it is to the image that is kept, or may be. */
+static bool refers_to_image(const struct vf_ome *ome, const struct vf_ome_piece *reference)
+{
+    char quoted[sizeof ome->image_id + 2];
+    const size_t length = reference->end - reference->begin;
+    if (ome->image_id[0] == '\0')
+        return true;
+    for (const char *quote = "\"'"; *quote != '\0'; quote++) {
+        snprintf(quoted, sizeof quoted, "%c%s%c", *quote, ome->image_id, *quote);
+        if (memmem(ome->xml + reference->begin, length, quoted, strlen(quoted)) != NULL)
+            return true;
+    }
+    return false;
+}
+
+static bool leaves_out(const struct vf_ome *ome, const struct vf_info *result,
+                       const struct vf_ome_piece *piece)
+{
+    return piece->kind == VF_OME_IMAGE ||
+           (piece->kind == VF_OME_IMAGE_REFERENCE && !refers_to_image(ome, piece)) ||
+           (piece->kind == VF_OME_SHAPE_CHANNEL && !keeps_channels(ome, result));
+}
+
+/* A stretch of the text outside the image's pixels. */
+static void add_stretch(struct vf_text *to, const struct vf_ome *ome, const struct vf_info *result,
+                        size_t begin, size_t end)
 {
     for (size_t i = 0; i < ome->piece_count; i++) {
         const struct vf_ome_piece *piece = &ome->piece[i];
-        if (piece->kind != VF_OME_IMAGE || piece->begin < begin || piece->end > end)
+        if (piece->begin < begin || piece->end > end || !leaves_out(ome, result, piece))
             continue;
         vf_text_add(to, "%.*s", (int)(piece->begin - begin), ome->xml + begin);
         begin = piece->end;
@@ -139,9 +168,9 @@ static void add_stretch(struct vf_text *to, const struct vf_ome *ome, size_t beg
 char *vf_ome_write(const struct vf_ome *ome, const struct vf_info *result, struct vf_error *error)
 {
     struct vf_text text = {0};
-    add_stretch(&text, ome, 0, ome->uuid_begin);
-    add_stretch(&text, ome, ome->uuid_end, ome->pixels_begin);
+    add_stretch(&text, ome, result, 0, ome->uuid_begin);
+    add_stretch(&text, ome, result, ome->uuid_end, ome->pixels_begin);
     add_pixels(&text, ome, result);
-    add_stretch(&text, ome, ome->pixels_end, strlen(ome->xml));
+    add_stretch(&text, ome, result, ome->pixels_end, strlen(ome->xml));
     return vf_text_take(&text, "description", error);
 }

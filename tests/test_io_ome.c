@@ -339,6 +339,32 @@ Test(io_ome, description_of_a_result)
     vf_reader_close(reader);
 }
 
+/* What refers to other images goes with them; shapes are of no channel where channels are others. */
+Test(io_ome, references_and_shapes)
+{
+    static const char pixels[] =
+        "<Pixels DimensionOrder=\"XYZCT\" Type=\"uint16\" " SIZES(2, 2, 1) "><TiffData/></Pixels>";
+    char xml[1000];
+    for (int named = 0; named < 2; named++) {
+        const char *id = named ? " ID=\"Image:3\"" : "";
+        snprintf(xml, sizeof xml,
+                 ROOT
+                 "<Dataset><ImageRef ID='Image:1'/><ImageRef ID=\"Image:3\"></ImageRef><ImageRef "
+                 "ID=\"Image:33\"/></Dataset><Image%s>%s</Image><Image ID=\"Image:1\">%s</Image>"
+                 "<ROI><Union><Point X=\"1\" TheC = '1' Y=\"2\"/><Label TheC=\"0\"/></Union></ROI></OME>",
+                 id, pixels, pixels);
+        write_file(xml, 4);
+        const char *text = describe_result(VF_U16, 1, 0);
+        says(text, named ? "<Dataset><ImageRef ID=\"Image:3\"></ImageRef></Dataset>"
+                         : "<Dataset><ImageRef ID='Image:1'/><ImageRef ID=\"Image:3\"></ImageRef><ImageRef "
+                           "ID=\"Image:33\"/></Dataset>");
+        says(text,
+             "</Image><ROI><Union><Point X=\"1\" TheC = '1' Y=\"2\"/><Label TheC=\"0\"/></Union></ROI>");
+        text = describe_result(VF_F32, 3, 0);
+        says(text, "</Image><ROI><Union><Point X=\"1\" Y=\"2\"/><Label/></Union></ROI></OME>");
+    }
+}
+
 static void set_page_name(TIFF *tif, uint32_t page)
 {
     TIFFSetField(tif, TIFFTAG_PAGENAME, page == 0 ? "first" : "another");
