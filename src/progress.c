@@ -36,13 +36,13 @@ static double seconds_left(size_t done, size_t total, double seconds)
 
 static bool is_known(size_t done, size_t total)
 {
-    return done > 0 && done <= total;
+    return total > 0 && done <= total;
 }
 
 /* Not by what little is done at first, after a long time of reading. */
 static bool can_tell_rest(size_t done, size_t total)
 {
-    return is_known(done, total) && done >= total / 100;
+    return done > 0 && is_known(done, total) && done >= total / 100;
 }
 
 /* "filtering:  43%", or how much is done where the end is not known. */
@@ -158,6 +158,12 @@ void vf_progress_add(struct vf_progress_line *line, size_t count)
         atomic_store(&line->next_ns, now + (line->terminal ? REDRAW_NS : SECOND_NS));
     }
     atomic_flag_clear(&line->drawing);
+}
+
+void vf_progress_announce(struct vf_progress_line *line)
+{
+    if (line->shown)
+        draw(line, now_ns());
 }
 
 void vf_progress_end(struct vf_progress_line *line)

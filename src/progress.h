@@ -45,6 +45,9 @@ void vf_progress_clear(struct vf_progress_line *line);
  * second at most by whoever finds the line free. */
 void vf_progress_add(struct vf_progress_line *line, size_t count);
 
+/* Shows a line of which nothing is done yet, and the first part may take long. One thread only. */
+void vf_progress_announce(struct vf_progress_line *line);
+
 /* Clears the terminal's line, so that messages start at the left; a plain last line otherwise. One thread
  * only. */
 void vf_progress_end(struct vf_progress_line *line);

@@ -30,6 +30,9 @@ static int threads_for(const struct vf_work *w, const struct vf_info *info, enum
 typedef enum vf_status move_pages(struct vf_work *w, size_t page, size_t count, void **plane,
                                   struct vf_error *error);
 
+/* One that takes a second to read or write. */
+#define LONG_PAGE_BYTES ((size_t)128 << 20)
+
 /* All pages of one end, which `what` says; a batch of them goes through all threads at once. */
 static enum vf_status move_all(struct vf_work *w, const struct vf_info *info, const struct vf_volume *volume,
                                const char *what, move_pages *move, struct vf_error *error)
@@ -42,6 +45,8 @@ static enum vf_status move_all(struct vf_work *w, const struct vf_info *info, co
     if (plane == NULL)
         return VF_FAILED;
     vf_progress_begin(&line, w->options->progress, what, all);
+    if (volume->shape.nx * volume->shape.ny * vf_type_size(volume->type) * channels >= LONG_PAGE_BYTES)
+        vf_progress_announce(&line);
     for (size_t page = 0, count; page < all && status == VF_OK; page += count) {
         count = all - page < batch ? all - page : batch;
         for (size_t i = 0; i < count; i++)

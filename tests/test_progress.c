@@ -43,7 +43,8 @@ static void check_order(const char *text, const char *const parts[])
     cr_assert_str_eq(at, "");
 }
 
-/* Nothing for half a second; then it is drawn over and over, and gone before a message and at the end. */
+/* Nothing for half a second, but for what is announced; then it is drawn over and over, and gone before a
+ * message and at the end. */
 Test(progress, terminal)
 {
     struct vf_progress_line line;
@@ -54,6 +55,7 @@ Test(progress, terminal)
     const int slave = open(ptsname(terminal), O_RDWR | O_NOCTTY);
     redirect(slave);
     vf_progress_begin(&line, VF_PROGRESS_AUTO, "filtering", 200);
+    vf_progress_announce(&line);
     vf_progress_add(&line, 50);
     vf_progress_clear(&line);
     wait_ms(550);
@@ -69,7 +71,10 @@ Test(progress, terminal)
     close(slave);
     for (ssize_t used = 0, got; (got = read(terminal, text + used, sizeof text - 1 - (size_t)used)) > 0;)
         used += got;
-    const char *const parts[] = {"\rfiltering:  50%, ",
+    const char *const parts[] = {"\rfiltering:   0%, ",
+                                 " s\033[K",
+                                 "\r\033[K",
+                                 "\rfiltering:  50%, ",
                                  " s left\033[K",
                                  "\r\033[K",
                                  "\rfiltering:  75%, ",
