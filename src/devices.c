@@ -120,6 +120,7 @@ static void print_costs(FILE *to)
 
 static void print_text(const struct findings *found, FILE *to)
 {
+    char shown[2 * PATH_MAX];
     if (found->has_driver)
         fprintf(to, "driver    CUDA %s, %d device%s\n", found->driver_version, found->device_count,
                 found->device_count == 1 ? "" : "s");
@@ -131,17 +132,18 @@ static void print_text(const struct findings *found, FILE *to)
                 found->compiler_path != NULL ? found->compiler_path : "");
     else
         fprintf(to, "compiler  unavailable: %s\n", found->compiler_error.text);
+    const char *cache = vf_show_controls(found->cache.path, shown, sizeof shown);
     if (found->cache_fault != NULL)
-        fprintf(to, "cache     %s is not used: %s\n", found->cache.path, found->cache_fault);
+        fprintf(to, "cache     %s is not used: %s\n", cache, found->cache_fault);
     else if (found->cache.path[0] != '\0')
-        fprintf(to, "cache     %s, %d entries, %.1f of %.0f MiB\n", found->cache.path, found->cache_entries,
+        fprintf(to, "cache     %s, %d entries, %.1f of %.0f MiB\n", cache, found->cache_entries,
                 vf_mib((double)found->cache_bytes), vf_mib((double)found->cache.bound));
     else
         fprintf(to, "cache     none: VOLFILTER_CACHE is empty, or HOME is not set\n");
     if (found->has_precompiled)
         fprintf(to, "shipped   %s, %d kernels, %.1f MiB, used where there is no compiler\n",
-                found->precompiled.folder.path, found->precompiled_kernels,
-                vf_mib((double)found->precompiled_bytes));
+                vf_show_controls(found->precompiled.folder.path, shown, sizeof shown),
+                found->precompiled_kernels, vf_mib((double)found->precompiled_bytes));
     else
         fprintf(to, "shipped   no kernels ('make precompiled' builds them)\n");
     for (int i = 0; i < found->device_count; i++)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "utf8.h"
+
 enum vf_status vf_fail(struct vf_error *error, enum vf_status status, const char *format, ...)
 {
     va_list arguments;
@@ -56,24 +58,28 @@ struct vf_short_path vf_short_path(const char *path)
     return shown;
 }
 
-/* Bytes of the control character at `text`, two of those that UTF-8 has beyond ASCII; 0: it is none. */
-static int control_length(const char *text)
+/* Bytes of the control character at `text`, two of those that UTF-8 has beyond ASCII; 0: it is none. What is
+ * not UTF-8 has those in one byte. */
+static int control_length(const char *text, int utf8)
 {
     const unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
-    return c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : c < ' ' || c == 0x7f;
+    if (utf8 == 2)
+        return c == 0xc2 && next < 0xa0 ? 2 : 0;
+    return c < ' ' || c == 0x7f || (utf8 == 0 && c >= 0x80 && c < 0xa0);
 }
 
 const char *vf_show_controls(const char *text, char *shown, size_t room)
 {
     char *to = shown;
     enum { MOST = sizeof "\\x00\\x00" };
-    for (int bytes; *text != '\0' && room > MOST; text += bytes > 1 ? bytes : 1) {
+    for (int bytes; *text != '\0' && room > MOST; text += bytes) {
         const char *letter = strchr("\nn\tt\rr", *text);
-        int length = 1;
-        bytes = control_length(text);
-        if (bytes == 0)
-            *to = *text;
-        else if (bytes == 2)
+        const int utf8 = vf_utf8_length((const unsigned char *)text);
+        int length = bytes = utf8 > 1 ? utf8 : 1;
+        const int control = control_length(text, utf8);
+        if (control == 0)
+            memcpy(to, text, (size_t)bytes);
+        else if (control == 2)
             length = snprintf(to, room, "\\x%02x\\x%02x", (unsigned char)text[0], (unsigned char)text[1]);
         else if (letter != NULL)
             length = snprintf(to, room, "\\%c", letter[1]);

@@ -358,8 +358,9 @@ static enum vf_status mrc_supports(const struct vf_info *result, enum vf_compres
     if (result->shape.nc > 1)
         return vf_fail(error, VF_FAILED, "MRC holds one channel, but the result has %zu; write a .tif%s",
                        result->shape.nc,
-                       result->outputs > 1 ? ", or see 'volfilter help FILTER' for an output of one channel"
-                                           : "");
+                       result->outputs == result->shape.nc
+                           ? ", or see 'volfilter help FILTER' for an output of one channel"
+                           : "");
     if (vf_mrc_mode(result, NULL) < 0)
         return vf_fail(error, VF_FAILED,
                        "MRC holds int8, int16, uint16 and float32, but the result is %s; use --dtype "

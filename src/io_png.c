@@ -382,8 +382,10 @@ static enum vf_status png_read_pages(struct vf_reader *reader, size_t first, siz
     errno = 0;
     if (!guarded(state, read_image)) {
         char what[64];
-        snprintf(what, sizeof what, "row %lu cannot be decoded",
-                 (unsigned long)png_get_current_row_number(state->png) + 1);
+        const unsigned long done = png_get_current_row_number(state->png);
+        if (done >= reader->info.shape.ny)
+            return fail_png(state, "the end of its image is damaged", error);
+        snprintf(what, sizeof what, "row %lu cannot be decoded", done + 1);
         return fail_png(state, what, error);
     }
     return guarded(state, read_end) ? VF_OK : fail_png(state, "what follows its image is damaged", error);

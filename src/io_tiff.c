@@ -186,6 +186,16 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
     return VF_OK;
 }
 
+/* Zeros up to where a block of a file system or of a program's output ends. */
+static bool is_padding(struct vf_tiff_stream *stream, uint64_t at, uint64_t bytes)
+{
+    char data[4096];
+    bool has_more = bytes > sizeof data || !vf_tiff_look_at(stream, at, data, (size_t)bytes);
+    for (size_t i = 0; !has_more && i < bytes; i++)
+        has_more = data[i] != 0;
+    return !has_more;
+}
+
 /* ImageJ (a stack over 4 GiB), MetaMorph and, if told to, tifffile write one directory and planes that follow
  * each other, uncompressed. Another program that took one page out of a stack leaves the same description,
  * but not the data. */
@@ -196,7 +206,8 @@ static enum vf_status find_raw_planes(struct vf_reader *reader, size_t images, s
     if (reader->info.page_count != 1 || images < 2 || !TIFFLastDirectory(state->decoder.tif))
         return VF_OK;
     const uint64_t start = state->data[0], bytes = state->page_bytes;
-    if (start == 0 || start + bytes >= reader->file_bytes)
+    if (start == 0 || start + bytes >= reader->file_bytes ||
+        is_padding(&state->decoder.stream, start + bytes, reader->file_bytes - start - bytes))
         return VF_OK;
     const bool fits = !__builtin_mul_overflow(bytes, images, &end) &&
                       !__builtin_add_overflow(end, start, &end) && end <= reader->file_bytes;

@@ -23,6 +23,7 @@ struct vf_tiff_stream {
     unsigned char *capture;
     size_t captured, capture_room;
     int io_error;      /* errno of the first read or write that failed; 0 for none */
+    bool discarded;    /* PackBits: a run reached beyond its row, and the rest of it was lost */
     char message[256]; /* libtiff's first error since the last clear, "" for none */
 };
 

@@ -175,6 +175,42 @@ enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t pa
     return check_sizes(reader, tif, layout, page, error);
 }
 
+/* What says of which kind the pages are. libtiff does without a tag whose values lie beyond the file's end,
+ * where a file was cut short; and programs write a description last. */
+static bool is_needed(uint64_t tag)
+{
+    return tag == TIFFTAG_IMAGEDESCRIPTION || tag == TIFFTAG_COLORMAP;
+}
+
+static enum vf_status check_entries(const struct vf_reader *reader, size_t page, uint64_t at,
+                                    uint64_t entries, struct vf_error *error)
+{
+    struct vf_tiff_reader *state = reader->state;
+    const bool big = reader->info.big_tiff, big_endian = reader->info.big_endian;
+    const int entry = big ? 20 : 12, number = big ? 8 : 4;
+    unsigned char stored[20];
+    for (; entries > 0; entries--, at += (uint64_t)entry) {
+        if (!vf_tiff_look_at(&state->decoder.stream, at, stored, (size_t)entry))
+            return VF_OK; /* libtiff says so */
+        const uint64_t tag = vf_number_of_bytes(stored, 2, big_endian);
+        const uint64_t count = vf_number_of_bytes(stored + 4, number, big_endian);
+        const uint64_t from = vf_number_of_bytes(stored + 4 + number, number, big_endian);
+        const int width = TIFFDataWidth((TIFFDataType)vf_number_of_bytes(stored + 2, 2, big_endian));
+        uint64_t end;
+        if (!is_needed(tag) || width <= 0 || count <= (uint64_t)(number / width))
+            continue;
+        if (__builtin_mul_overflow(count, (uint64_t)width, &end) || __builtin_add_overflow(end, from, &end) ||
+            end > reader->file_bytes)
+            return vf_fail(
+                error, VF_FAILED,
+                "page %zu: its %s would end beyond the file, which has only %llu bytes: it was cut "
+                "short; copy it again",
+                page + 1, tag == TIFFTAG_COLORMAP ? "palette" : "description",
+                (unsigned long long)reader->file_bytes);
+    }
+    return VF_OK;
+}
+
 enum vf_status vf_tiff_check_directory(struct vf_reader *reader, size_t page, struct vf_error *error)
 {
     struct vf_tiff_reader *state = reader->state;
@@ -199,7 +235,8 @@ enum vf_status vf_tiff_check_directory(struct vf_reader *reader, size_t page, st
                        "page %zu: has %llu tags and is not the first with so many, which would take long to "
                        "read; leave out those that few programs know: tiffcp IN.tif OUT.tif",
                        page + 1, (unsigned long long)entries);
-    return VF_OK;
+    return check_entries(reader, page, TIFFCurrentDirOffset(state->decoder.tif) + (uint64_t)head, entries,
+                         error);
 }
 
 double vf_tiff_decoded(TIFF *tif, const struct vf_tiff_layout *layout)

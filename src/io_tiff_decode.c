@@ -180,8 +180,15 @@ static enum vf_status read_strip_rows(const struct work *w, const struct vf_tiff
     *adler = VF_TIFF_ADLER;
     for (uint32_t y = rows.begin; y < rows.end; y++) {
         clear_end(layout, decoder->buffer.data, bytes);
+        decoder->stream.discarded = false;
         if (TIFFReadScanline(decoder->tif, decoder->buffer.data, y, k) != 1)
             return fail_strile(decoder, w->page, TIFFComputeStrip(decoder->tif, y, k), error);
+        if (decoder->stream.discarded)
+            return vf_fail(
+                error, VF_FAILED,
+                "page %zu: strip %u is packed (PackBits) across its rows, which TIFF does not allow; "
+                "store it anew, in Python: tifffile.imwrite(OUT, tifffile.imread(IN))",
+                w->page + 1, TIFFComputeStrip(decoder->tif, y, k) + 1);
         if (is_deflated(layout))
             *adler = vf_tiff_add_rows(decoder->tif, layout, *adler, decoder->buffer.data, 1, samples);
         place_pixels(layout, decoder->buffer.data, layout->width, together, w->planes + k,

@@ -177,6 +177,8 @@ static int on_warning(TIFF *tif, void *stream, const char *module, const char *f
     /* A tag that it does not know, and has no memory for. */
     if (strstr(format, "Registering anonymous field") != NULL && own->io_error == 0)
         own->io_error = ENOMEM;
+    if (strncmp(format, "Discarding ", 11) == 0)
+        own->discarded = true;
     return 1; /* unknown tags and the like: what matters is checked by what is read */
 }
 

@@ -6,6 +6,7 @@
 
 #include "byte_order.h"
 #include "number.h"
+#include "size.h"
 #include "version.h"
 
 /* Where in the header, in bytes. */
@@ -321,9 +322,20 @@ static int label_count(const unsigned char *bytes)
     return count;
 }
 
+/* Where another one goes: after the last one, or into a gap; LABELS: nowhere. */
+static int free_label(const unsigned char *bytes)
+{
+    int at = label_count(bytes);
+    if (at < LABELS)
+        return at;
+    for (at = 0; at < LABELS && has_text(bytes + AT_LABELS + at * LABEL);)
+        at++;
+    return at;
+}
+
 bool vf_mrc_takes_label(const unsigned char bytes[VF_MRC_HEADER])
 {
-    return label_count(bytes) < LABELS;
+    return free_label(bytes) < LABELS;
 }
 
 /* What made the file, after those that made what it was made from: as much of it as one label holds, in
@@ -333,19 +345,19 @@ static void put_label(unsigned char *bytes, const struct vf_info *result)
 {
     static const char more[] = "...";
     const bool big = result->big_endian, has_chain = result->chain != NULL;
-    const int count = label_count(bytes);
+    const int at = free_label(bytes);
     char label[LABEL + 1];
-    if (!vf_mrc_takes_label(bytes))
+    put_word(bytes, big, AT_LABEL_COUNT, (uint32_t)vf_larger(label_count(bytes), at < LABELS ? at + 1 : 0));
+    if (at == LABELS)
         return;
     const int length = snprintf(label, sizeof label, "volfilter %s%s%s", VF_VERSION, has_chain ? ": " : "",
                                 has_chain ? result->chain : "");
     if (length > LABEL)
         memcpy(label + LABEL - (sizeof more - 1), more, sizeof more);
-    unsigned char *to = bytes + AT_LABELS + count * LABEL;
+    unsigned char *to = bytes + AT_LABELS + at * LABEL;
     memset(to, ' ', LABEL);
     for (int i = 0; label[i] != '\0'; i++)
         to[i] = label[i] >= ' ' && label[i] <= '~' ? (unsigned char)label[i] : '?';
-    put_word(bytes, big, AT_LABEL_COUNT, (uint32_t)count + 1);
 }
 
 void vf_mrc_header_write(unsigned char bytes[VF_MRC_HEADER], const unsigned char *input,

@@ -41,7 +41,7 @@ static const char *decimal_end(const char *text)
 
 const char *vf_number_read(const char *text, double *value)
 {
-    char copy[128];
+    char copy[1200]; /* every double, written out, has fewer digits */
     const char *end = decimal_end(text);
     if (end == NULL || (size_t)(end - text) >= sizeof copy)
         return NULL;

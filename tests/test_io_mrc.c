@@ -197,6 +197,28 @@ Test(io_mrc, labels_whose_number_is_wrong)
     }
 }
 
+/* The tenth label is the last there can be: a gap before it takes the new one. */
+Test(io_mrc, labels_with_a_gap)
+{
+    size_t size;
+    mrc_sample_write(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2, .big_endian = true});
+    unsigned char *in = sample_get(sample_path("in.mrc"), &size);
+    in[223] = 11;
+    memset(in + 224, ' ', 800);
+    memcpy(in + 224, "first", 5);
+    memcpy(in + 224 + 9 * 80, "last", 4);
+    sample_put(sample_path("in.mrc"), in, size);
+    sample_copy(sample_path("in.mrc"), sample_path("out.mrc"), VF_COMPRESS_AS_INPUT);
+    unsigned char *out = sample_get(sample_path("out.mrc"), &size);
+    cr_expect_eq(memcmp(out + 220, (const unsigned char[]){0, 0, 0, 10}, 4), 0);
+    cr_expect_eq(memcmp(out + 224, "first", 5), 0);
+    cr_expect_eq(memcmp(out + 224 + 80, "volfilter", 9), 0);
+    cr_expect_eq(memcmp(out + 224 + 9 * 80, "last", 4), 0);
+    cr_expect_str_eq(sample_lost(sample_path("in.mrc"), VF_FORMAT_MRC, VF_F32, 1), "");
+    free(in);
+    free(out);
+}
+
 static void put_value(enum vf_type type, void *plane, size_t i, double value)
 {
     switch (type) {
@@ -336,6 +358,7 @@ Test(io_mrc, supports)
         {VF_U32, 1, 1, "uint32"},
         {VF_F32, 3, 1, "one channel, but the result has 3; write a .tif"},
         {VF_F32, 3, 3, "help FILTER"},
+        {VF_F32, 6, 3, "the result has 6; write a .tif"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct vf_error error = {.text = ""};

@@ -183,6 +183,44 @@ Test(io_refusals, differences_that_nobody_adds_up)
     check_refused(sample_path("in.tif"), "PackBits|predictor 2|Deflate");
 }
 
+/* What a file that was cut short has lost, libtiff does without. */
+Test(io_refusals, descriptions_beyond_the_end)
+{
+    const uint32_t at = 900;
+    CHANGED({TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, 100, at});
+    cr_assert_str_eq(sample_refusal(sample_path("in.tif")), "");
+    const size_t size = sample_file_size(sample_path("in.tif"));
+    CHANGED({TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, (uint32_t)size - at, at});
+    cr_assert_str_eq(sample_refusal(sample_path("in.tif")), "");
+    CHANGED({TIFFTAG_IMAGEDESCRIPTION, TIFF_ASCII, (uint32_t)size - at + 1, at});
+    check_refused(sample_path("in.tif"), "page 1: its description|beyond the file|cut short");
+    CHANGED({TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, PHOTOMETRIC_PALETTE},
+            {TIFFTAG_COLORMAP, TIFF_SHORT, 768, at});
+    check_refused(sample_path("in.tif"), "page 1: its palette|beyond the file|cut short");
+}
+
+/* Of an interleaved page libtiff reads rows, and loses what a run has beyond its row. */
+Test(io_refusals, runs_that_cross_rows)
+{
+    enum { ENTRIES = 9, ROW = 8 * 3, PACKED = 1 + 2 * ROW };
+    unsigned char data[8 + PACKED] = {8, 0, 8, 0, 8, 0};
+    const size_t at = TIFF_RAW_DATA(ENTRIES);
+    struct tiff_entry entries[ENTRIES] = {
+        {TIFFTAG_IMAGEWIDTH, TIFF_LONG, 1, 8},
+        {TIFFTAG_IMAGELENGTH, TIFF_LONG, 1, 2},
+        {TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 3, (uint32_t)at},
+        {TIFFTAG_COMPRESSION, TIFF_SHORT, 1, COMPRESSION_PACKBITS},
+        {TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, PHOTOMETRIC_RGB},
+        {TIFFTAG_STRIPOFFSETS, TIFF_LONG, 1, (uint32_t)at + 8},
+        {TIFFTAG_SAMPLESPERPIXEL, TIFF_SHORT, 1, 3},
+        {TIFFTAG_ROWSPERSTRIP, TIFF_LONG, 1, 2},
+        {TIFFTAG_STRIPBYTECOUNTS, TIFF_LONG, 1, PACKED},
+    };
+    data[8] = 2 * ROW - 1; /* so many bytes and one follow */
+    tiff_raw_write(sample_path("in.tif"), false, entries, ENTRIES, data, sizeof data);
+    check_refused(sample_path("in.tif"), "page 1: strip 1|PackBits|across its rows");
+}
+
 /* Nothing here may need memory: the limit would show it. */
 static void limit_memory(void)
 {

@@ -262,6 +262,11 @@ test_names_in_messages() {
     [ "$(wc -l <err)" -eq 2 ]
     says 'volfilter: a\nvolfilter: b\x1b[31m\x7f.tif: is text, neither'
     mv "$odd" bad.tif
+    odd=$(printf '\344\2332J.tif') # Latin-1, as old disks have it, and what that has for ESC [
+    cp bad.tif "$odd"
+    expect 1 -f gaussian --out-dir d "$odd"
+    says "$(printf 'volfilter: \344')\\x9b2J.tif: is text, neither"
+    mv "$odd" bad.tif
     odd=$(printf '\302\265\302\2332J.tif') # a micro sign, and what UTF-8 has for ESC [
     cp bad.tif "$odd"
     expect 1 -f gaussian --out-dir d "$odd"
