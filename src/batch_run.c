@@ -347,6 +347,10 @@ static void plan_all(struct runner *r)
     struct vf_error error;
     const char *out = NULL;
     double bytes = 0;
+    /* As if a file were in work all the time: the free memory is measured once. */
+    const bool several = r->session->files > 1;
+    if (several)
+        vf_session_begin_work(r->session);
     while (open_next(r, &file)) {
         out = r->batch->file[file.index].out;
         bytes += vf_work_disk_bytes(file.work);
@@ -357,6 +361,8 @@ static void plan_all(struct runner *r)
         else
             fail_file(r, file.index, VF_FAILED, &file.error);
     }
+    if (several)
+        vf_session_end_work(r->session);
     if (!vf_interrupted && out != NULL &&
         vf_output_room(out, "the results together need", bytes, 0, &error) != VF_OK)
         r->last = vf_cli_report(VF_FAILED, &error);

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <omp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,32 +41,36 @@ size_t vf_processors_of_groups(const char *membership, const char *mounted)
     return vf_cgroup_least("cpu", group_processors, membership, mounted);
 }
 
-/* OMP_PROC_BIND, OMP_PLACES and the like have bound this thread to the first of OpenMP's places, which the
- * threads that it starts would inherit: it takes them all. Returns how many processors these are; SIZE_MAX:
- * nothing is bound. */
-static size_t take_all_places(void)
+static size_t places; /* processors of OpenMP's places; SIZE_MAX: nothing is bound */
+
+/* OMP_PROC_BIND, OMP_PLACES and the like have bound the main thread, which calls this, to the first of
+ * OpenMP's places, which the threads that it starts would inherit: it takes them all. */
+static void take_all_places(void)
 {
     enum { MOST = 1 << 13 };
     static int id[MOST];
     cpu_set_t all[MOST / CPU_SETSIZE];
+    places = SIZE_MAX;
     CPU_ZERO_S(sizeof all, all);
     for (int place = 0; place < omp_get_num_places(); place++) {
         const int count = omp_get_place_num_procs(place);
         if (count > MOST)
-            return SIZE_MAX;
+            return;
         omp_get_place_proc_ids(place, id);
         for (int i = 0; i < count; i++)
             CPU_SET_S((size_t)id[i], sizeof all, all);
     }
     const int count = CPU_COUNT_S(sizeof all, all);
-    return count > 0 && sched_setaffinity(0, sizeof all, all) == 0 ? (size_t)count : SIZE_MAX;
+    if (count > 0 && sched_setaffinity(0, sizeof all, all) == 0)
+        places = (size_t)count;
 }
 
 int vf_processors(void)
 {
     const char *asked = getenv("OMP_NUM_THREADS");
     const int most = omp_get_max_threads(), limit = omp_get_thread_limit();
-    const size_t places = take_all_places();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, take_all_places);
     size_t count = (size_t)(most < limit ? most : limit);
     if (asked == NULL || asked[0] == '\0') {
         count = places < count ? places : count;

@@ -19,6 +19,15 @@ test_cuda_and_cpu_write_the_same_file() {
     cmp gpu.tif cpu.tif
 }
 
+# Slabs of them are weighed, and the whole is taken.
+test_channels_of_one_plane() {
+    many_channels >many.tif
+    fake 0 --backend cuda --explain -f gaussian,median many.tif gpu.tif
+    prints "the whole image is held"
+    fake 0 --backend cpu -f gaussian,median many.tif cpu.tif
+    cmp gpu.tif cpu.tif
+}
+
 test_second_run_compiles_nothing() {
     fake 0 --backend cuda -f gaussian "$SMALL" a.tif
     [ -n "$(names cache)" ]
