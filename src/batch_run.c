@@ -189,6 +189,13 @@ static enum vf_status open_file(struct runner *r, struct on_the_way *file, const
                    vf_short_path(about->in).text);
 }
 
+/* Not one of this process's own, as a shell's <(COMMAND) is. */
+static bool is_named_pipe(const struct vf_batch_file *about)
+{
+    return S_ISFIFO(about->about.st_mode) && strncmp(about->in, "/dev/", strlen("/dev/")) != 0 &&
+           strncmp(about->in, "/proc/", strlen("/proc/")) != 0;
+}
+
 /* The next file that can be opened and is not finished yet; false when there is none. */
 static bool open_next(struct runner *r, struct on_the_way *file)
 {
@@ -199,6 +206,8 @@ static bool open_next(struct runner *r, struct on_the_way *file)
         if (r->result[index].outcome == SKIPPED)
             continue;
         vf_progress_clear(&r->shown);
+        if (is_named_pipe(about) && !r->options.quiet)
+            vf_say("%s: is a pipe; waits for what writes to it", vf_short_path(about->in).text);
         const enum vf_status status = open_file(r, file, about);
         if (status == VF_OK) {
             vf_work_show(file->work, &r->shown, bytes_of(about));
@@ -254,10 +263,26 @@ static size_t memory_of(struct line_up *l, size_t from, size_t to)
     return bytes;
 }
 
-/* Whether a file is open that is not read yet; opens one if need be. */
+/* Whether the next file is a pipe, whose opening waits for what writes to it, perhaps for ever. */
+static bool is_next_a_pipe(const struct runner *r)
+{
+    int next = r->next;
+    while (next < r->batch->count && r->result[next].outcome == SKIPPED)
+        next++;
+    return next < r->batch->count && S_ISFIFO(r->batch->file[next].about.st_mode);
+}
+
+/* Whether a file is open that is not read yet; opens one if need be, a pipe only when all before it are
+ * done. */
 static bool has_next(struct runner *r, struct line_up *l)
 {
     if (l->opened == l->begun && l->more) {
+        if (is_next_a_pipe(r)) {
+            if (l->present < l->begun)
+                return false;
+            while (l->oldest < l->present)
+                finish_oldest(r, l);
+        }
         l->more = open_next(r, nth(l, l->opened));
         l->opened += l->more;
     }

@@ -254,6 +254,22 @@ test_lists_that_zero_bytes_end() {
     [ "$(names f)" = "-c.png cell.png" ]
 }
 
+# It is waited for, by itself: what is before it is done.
+test_a_pipe_among_files() {
+    mkfifo p.tif
+    "$VOLFILTER" -f gaussian --out-dir d "$SMALL" p.tif "$IMAGE" 2>err &
+    until grep -q . err && [ -e "d/$(basename "$SMALL")" ]; do
+        kill -0 $!
+        sleep 0.02
+    done
+    says "volfilter: p.tif: is a pipe; waits for what writes to it"
+    cat "$STACK" >p.tif
+    wait $!
+    expect 0 -f gaussian "$STACK" whole.tif
+    same whole.tif d/p.tif
+    [ -e "d/$(basename "$IMAGE")" ]
+}
+
 # A name may move the cursor of the terminal, or look like another message.
 test_names_in_messages() {
     odd=$(printf 'a\nvolfilter: b\033[31m\177.tif')
