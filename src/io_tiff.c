@@ -176,6 +176,11 @@ static enum vf_status walk_pages(struct vf_reader *reader, size_t directories, s
                        "tiffset -s 254 0 IN.tif");
     reader->info.page_count = reader->info.tags->page_count = pages;
     vf_tiff_note(state->decoder.tif, &state->unread, &reader->info);
+    if (state->cut_tags > 0)
+        vf_info_note(&reader->info,
+                     "%zu tag%s (%u%s) that would end beyond the file %s not read; " VF_CUT_REMEDY,
+                     state->cut_tags, state->cut_tags == 1 ? "" : "s", state->first_cut_tag,
+                     state->cut_tags == 1 ? "" : " and others", state->cut_tags == 1 ? "is" : "are");
     if (passed_over > 0)
         vf_info_note(&reader->info, "%zu smaller cop%s or mask%s skipped", passed_over,
                      passed_over == 1 ? "y" : "ies", passed_over == 1 ? " is" : "s are");

@@ -197,10 +197,12 @@ static enum vf_status check_entries(const struct vf_reader *reader, size_t page,
         const uint64_t from = vf_number_of_bytes(stored + 4 + number, number, big_endian);
         const int width = TIFFDataWidth((TIFFDataType)vf_number_of_bytes(stored + 2, 2, big_endian));
         uint64_t end;
-        if (!is_needed(tag) || width <= 0 || count <= (uint64_t)(number / width))
+        if (width <= 0 || count <= (uint64_t)(number / width) ||
+            (!__builtin_mul_overflow(count, (uint64_t)width, &end) &&
+             !__builtin_add_overflow(end, from, &end) && end <= reader->file_bytes))
             continue;
-        if (__builtin_mul_overflow(count, (uint64_t)width, &end) || __builtin_add_overflow(end, from, &end) ||
-            end > reader->file_bytes)
+        state->first_cut_tag = state->cut_tags++ == 0 ? (unsigned)tag : state->first_cut_tag;
+        if (is_needed(tag))
             return vf_fail(
                 error, VF_FAILED,
                 "page %zu: its %s would end beyond the file, which has only %llu bytes: it was cut "

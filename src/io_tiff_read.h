@@ -34,9 +34,11 @@ struct vf_tiff_reader {
     double directory_bytes;          /* of all directories so far */
     double crowded;                  /* entries squared, of those that have many */
     size_t striles;                  /* of all pages */
-    size_t page_striles;             /* the most of a page that libtiff decodes; 0: it decodes none */
-    bool has_raw;                    /* some pages are read without it */
-    unsigned ratio;                  /* the best of all pages' codecs */
+    size_t cut_tags;                 /* of all pages: whose values would end beyond the file */
+    unsigned first_cut_tag;
+    size_t page_striles; /* the most of a page that libtiff decodes; 0: it decodes none */
+    bool has_raw;        /* some pages are read without it */
+    unsigned ratio;      /* the best of all pages' codecs */
     /* Samples that tifffile took for colours, and their fourth for alpha, are neither if this is not '\0': */
     char samples_axis; /* which of its array's they are, as vf_tiff_array_sample_axis tells */
     /* One directory, pages follow each other from here (ImageJ's stacks over 4 GiB, MetaMorph's); else 0. */
@@ -51,7 +53,8 @@ enum vf_status vf_tiff_check_page(struct vf_reader *reader, TIFF *tif, size_t pa
                                   const struct vf_tiff_layout *layout, struct vf_error *error);
 
 /* Whether the directories up to the current one, which was not looked at before, are such as a program
- * writes: apart from each other, and not so full that libtiff takes long to read them. */
+ * writes: apart from each other, not so full that libtiff takes long to read them, and with their description
+ * and palette, of which it does without where they would end beyond the file; others are counted. */
 enum vf_status vf_tiff_check_directory(struct vf_reader *reader, size_t page, struct vf_error *error);
 
 /* What decoding all of the current page takes, which was checked, as bytes that are decoded: tiles reach

@@ -197,6 +197,11 @@ Test(io_refusals, descriptions_beyond_the_end)
     CHANGED({TIFFTAG_PHOTOMETRIC, TIFF_SHORT, 1, PHOTOMETRIC_PALETTE},
             {TIFFTAG_COLORMAP, TIFF_SHORT, 768, at});
     check_refused(sample_path("in.tif"), "page 1: its palette|beyond the file|cut short");
+    CHANGED({TIFFTAG_XRESOLUTION, TIFF_RATIONAL, 1, 5000}, {TIFFTAG_ICCPROFILE, TIFF_UNDEFINED, 100000, at},
+            {TIFFTAG_SOFTWARE, TIFF_ASCII, 8, at});
+    const char *note = sample_info(sample_path("in.tif")).note;
+    cr_assert(strstr(note, "2 tags (282 and others) that would end beyond the file are not read"), "%s",
+              note);
 }
 
 /* Of an interleaved page libtiff reads rows, and loses what a run has beyond its row. */
