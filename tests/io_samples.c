@@ -375,3 +375,16 @@ const char *sample_refusal(const char *path)
     }
     return error.text;
 }
+
+void sample_check_refused(const char *path, const char *words)
+{
+    const char *message = sample_refusal(path);
+    char word[100];
+    cr_assert(strstr(message, path), "no file name in: %s (expected: %s)", message, words);
+    while (*words != '\0') {
+        const size_t length = strcspn(words, "|");
+        snprintf(word, sizeof word, "%.*s", (int)length, words);
+        cr_assert(strstr(message, word), "\"%s\" is not in: %s", word, message);
+        words += length + (words[length] == '|');
+    }
+}

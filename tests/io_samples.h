@@ -80,4 +80,8 @@ void sample_copy(const char *from, const char *to, enum vf_compression compressi
 /* The message of an attempt to open and read `path` whole: "" when it succeeds. Valid until the next call. */
 const char *sample_refusal(const char *path);
 
+/* Aborts the test unless that message holds every word of `words`, which are separated by '|', and the file's
+ * name. */
+void sample_check_refused(const char *path, const char *words);
+
 #endif
