@@ -12,6 +12,7 @@ static const struct vf_param params[] = {
                 .initial = "1",
                 .max = VF_MOST_WIDTH,
                 .unit = "voxels",
+                .known_as = VF_WORDS_OF_RADIUS,
                 .help = "voxels from the centre to each side of the box, " VF_ONE_OR_EACH
                         ": the box is 2r + 1 wide, and 0 leaves an axis unchanged; lengths in A, nm, "
                         "um or mm are rounded to whole voxels"},

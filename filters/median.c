@@ -1,5 +1,5 @@
 /* The median of a box around each voxel. */
-#include "filters/filter.h"
+#include "filters/shared_params.h"
 
 enum { RADIUS };
 
@@ -10,7 +10,7 @@ static const struct vf_param params[] = {
                 .min = 1,
                 .max = 3,
                 .unit = "voxels",
-                .known_as = "size|r|ksize|kernelsize|footprint",
+                .known_as = VF_WORDS_OF_RADIUS,
                 .help = "the box extends this many voxels to each side along every axis, 2r + 1 in all; at "
                         "most 2 in a stack"},
 };

@@ -9,6 +9,8 @@
 
 /* What other programs call the width of a Gaussian. */
 #define VF_WORDS_OF_SIGMA "radius|std|stddev|sd|width"
+/* And the radius of a box, though their sizes are 2r + 1. */
+#define VF_WORDS_OF_RADIUS "size|r|ksize|kernelsize|footprint"
 /* The width of a Gaussian: with its unit, its name, words for it elsewhere, and its help. */
 #define VF_PARAM_WIDTH_IN(measure, called, words, value, text)                            \
     {                                                                                     \

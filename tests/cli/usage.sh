@@ -94,6 +94,8 @@ test_unknown_filters_and_parameters() {
     wrong "did you mean '--boundary'? a filter's parameters follow its name: -f eed:mode=VALUE" \
         -f gaussian --mode reflect "$IMAGE" o.png
     wrong "did you mean 'sigma'?" -f gaussian:radius=2 "$IMAGE" o.png
+    wrong "did you mean 'radius'?" -f mean:size=3 "$IMAGE" o.png
+    wrong "did you mean 'radius'?" -f median:ksize=3 "$IMAGE" o.png
     wrong "did you mean 'sigma2'?" -f dog:high_sigma=2 "$IMAGE" o.png
     wrong "gradient: method=sobol is not understood; did you mean 'sobel'? allowed: central, sobel, scharr or gaussian" \
         -f gradient:method=sobol "$IMAGE" o.png
