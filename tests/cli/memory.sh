@@ -327,7 +327,12 @@ test_a_long_list_of_results_takes_no_memory() {
     seq -f "$(printf '%064d' 0) 1 1.1 %.0f.tif" 100000 >others
     cat others d/.volfilter-done others >longer
     mv longer d/.volfilter-done
-    expect 0 --json --memory 30M -f gaussian --resume --out-dir d a.tif b.tif
+    bound=30
+    if is_sanitized; then # it needs about as much, and the list has 16 MB
+        least -f gaussian b.tif o.tif
+        bound=$((LEAST + 6))
+    fi
+    expect 0 --json --memory ${bound}M -f gaussian --resume --out-dir d a.tif b.tif
     says "1 of 2 files were already finished"
     peak=$(sed -n 's/.*"peak_memory_bytes": \([0-9]*\).*/\1/p' out)
     is_sanitized || [ "$peak" -le $((30 << 20)) ]
