@@ -355,6 +355,13 @@ enum vf_status vf_command_line_read(struct vf_command_line *line, int argc, char
 {
     const char *first = argc > 1 ? argv[1] : ""; /* words change places */
     *line = (struct vf_command_line){.command = VF_COMMAND_FILTER};
+    /* Options are topics, too. */
+    if (strcmp(first, "help") == 0) {
+        line->command = VF_COMMAND_HELP;
+        line->words = argv + 2;
+        line->word_count = argc - 2;
+        return VF_OK;
+    }
     enum vf_status status = take_options(line, argc, argv, error);
     if (line->command == VF_COMMAND_HELP && vf_command_by_name(first) != NULL)
         line->topic = first;

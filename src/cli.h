@@ -144,7 +144,8 @@ void vf_cli_print_help(FILE *to);
 void vf_cli_print_list(FILE *to);
 void vf_cli_print_version(FILE *to);
 
-/* Explains a filter, a command, or "schemes". An unknown name is a usage error. */
+/* Explains a filter, alone or as a chain has it, a command, an option, with dashes or without, or "schemes".
+ * An unknown name is a usage error. */
 enum vf_status vf_cli_print_topic(FILE *to, const char *name, struct vf_error *error);
 
 /* A script for "bash", "zsh" or "fish"; and what a chain can become, a line each. */

@@ -82,8 +82,8 @@ void vf_cli_print_help(FILE *to)
         "or 143 interrupted.",
         0, 0);
     print_wrapped(to,
-                  "'volfilter list' shows the filters, 'volfilter help NAME' explains a filter or a command "
-                  "such as tune, and 'man volfilter' has all of this and more.",
+                  "'volfilter list' shows the filters, 'volfilter help NAME' explains a filter, a command such "
+                  "as tune or an option, and 'man volfilter' has all of this and more.",
                   0, 0);
 }
 
@@ -226,13 +226,39 @@ static void print_filter(FILE *to, const struct vf_filter *filter)
     print_examples(to, filter);
 }
 
+static void print_option_alone(FILE *to, const struct vf_option *option)
+{
+    char text[VF_ALLOWED_TEXT + 16], allowed[VF_ALLOWED_TEXT];
+    print_option(to, option);
+    if (option->choices == NULL && option->allowed == NULL)
+        return;
+    snprintf(text, sizeof text, "allowed: %s", vf_option_allowed(option, allowed, sizeof allowed));
+    fprintf(to, "%*s", OPTION_COLUMN, "");
+    print_wrapped(to, text, OPTION_COLUMN, OPTION_COLUMN);
+}
+
+/* By its name, with the dashes or without, or by its letter with one. NULL: none is called so. */
+static const struct vf_option *option_by_name(const char *name)
+{
+    const size_t dashes = strspn(name, "-");
+    for (int i = 0; i < VF_OPTION_COUNT; i++) {
+        const struct vf_option *option = &vf_option_table[i];
+        if (option->group != NULL && (dashes == 0 || dashes == 2) &&
+            strcmp(name + dashes, option->name) == 0)
+            return option;
+        if (option->letter != 0 && dashes == 1 && name[1] == option->letter && name[2] == '\0')
+            return option;
+    }
+    return NULL;
+}
+
 static enum vf_status fail_unknown_topic(const char *name, struct vf_error *error)
 {
     const size_t length = strcspn(name, ",:=");
     char near[80];
     struct vf_suggestion suggestion;
     if (vf_filter_by_name(name, length) != NULL)
-        return vf_fail(error, VF_USAGE, "help takes only a filter's name, not '%.80s'", name);
+        return vf_fail(error, VF_USAGE, "help takes filters one by one, not '%.80s'", name);
     vf_suggestion_begin(&suggestion, name, length);
     vf_suggestion_consider_choices(&suggestion, "schemes");
     vf_suggestion_consider_filters(&suggestion);
@@ -243,19 +269,24 @@ static enum vf_status fail_unknown_topic(const char *name, struct vf_error *erro
         vf_suggestion_text(&suggestion, "--", near, sizeof near);
     }
     return vf_fail(error, VF_USAGE,
-                   "there is no filter or command '%.*s'%s ('volfilter list' shows the filters, 'volfilter "
+                   "there is no filter, command or option '%.*s'%s ('volfilter list' shows the filters, 'volfilter "
                    "--help' the commands and options; the manual page compares other programs)",
                    (int)(length < 80 ? length : 80), name, near);
 }
 
 enum vf_status vf_cli_print_topic(FILE *to, const char *name, struct vf_error *error)
 {
-    const struct vf_filter *filter = vf_filter_by_name(name, strlen(name));
-    const struct vf_command_word *word = vf_command_by_name(name);
+    const struct vf_option *option = option_by_name(name);
+    const bool is_own = option == &vf_option_table[VF_OPTION_HELP];
+    const struct vf_command_word *word = vf_command_by_name(is_own ? "help" : name);
+    const struct vf_filter *filter =
+        strchr(name, ',') == NULL ? vf_filter_by_name(name, strcspn(name, ":")) : NULL;
     if (filter != NULL)
         print_filter(to, filter);
     else if (word != NULL)
         print_command(to, word);
+    else if (option != NULL)
+        print_option_alone(to, option);
     else if (strcmp(name, "schemes") == 0)
         print_schemes(to);
     else

@@ -136,9 +136,9 @@ const struct vf_option vf_option_table[VF_OPTION_COUNT] = {
 
 const struct vf_command_word vf_command_table[] = {
     {"list", VF_COMMAND_LIST, "", 0, "Lists the filters, one per line."},
-    {"help", VF_COMMAND_HELP, "[FILTER|COMMAND|schemes]...", 0,
-     "Explains a filter, with its parameters and the papers it follows, a command such as tune, or the "
-     "values of --scheme. Without arguments, prints the options."},
+    {"help", VF_COMMAND_HELP, "[FILTER|COMMAND|OPTION|schemes]...", 0,
+     "Explains a filter, with its parameters and the papers it follows, a command such as tune, an option "
+     "such as --boundary, or the values of --scheme. Without arguments, prints the options."},
     {"info", VF_COMMAND_INFO, "[--json] FILE...", VF_OPTION_BIT(VF_OPTION_JSON),
      "Prints the properties of each file as volfilter reads it: format, size, element type, channels and "
      "voxel size."},

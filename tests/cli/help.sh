@@ -64,17 +64,38 @@ test_help_of_commands() {
     expect 0 tune gaussian --like "$SMALL" -h
     prints "--budget SECONDS "
     expect 2 help nosuch
-    says "there is no filter or command 'nosuch' ('volfilter list' shows the filters, 'volfilter --help' the commands and options; the manual page compares other programs)"
+    says "there is no filter, command or option 'nosuch' ('volfilter list' shows the filters, 'volfilter --help' the commands and options; the manual page compares other programs)"
     expect 2 help tun
-    says "there is no filter or command 'tun'; did you mean 'tune'?"
+    says "there is no filter, command or option 'tun'; did you mean 'tune'?"
     expect 2 help sobel
     says "did you mean 'gradient:method=sobel'?"
-    expect 2 help boundary
+    expect 2 help cval
     says "did you mean '--boundary'?"
     expect 2 help shemes
-    says "there is no filter or command 'shemes'; did you mean 'schemes'?"
-    expect 2 help gaussian:sigma=2
-    says "help takes only a filter's name, not 'gaussian:sigma=2'"
+    says "there is no filter, command or option 'shemes'; did you mean 'schemes'?"
+    expect 2 help gaussian,gradient
+    says "help takes filters one by one, not 'gaussian,gradient'"
+}
+
+# As messages name them: a filter with a choice, an option with its dashes.
+test_help_of_what_messages_name() {
+    expect 0 help gradient
+    mv out filter
+    expect 0 help gradient:method=sobel
+    same filter out
+    expect 0 help --boundary
+    prints "      --boundary RULE "
+    prints "allowed: nearest, reflect, mirror, constant,"
+    mv out option
+    expect 0 help boundary
+    same option out
+    expect 0 help -f --out-dir
+    prints "  -f, --filter CHAIN "
+    prints "      --out-dir DIR "
+    for topic in -x --- -boundary --man; do
+        expect 2 help "$topic"
+        says "there is no filter, command or option '$topic'"
+    done
 }
 
 test_version() {

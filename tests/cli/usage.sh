@@ -55,7 +55,6 @@ test_options_that_a_command_does_not_take() {
     wrong "tune does not take --memory" tune --memory 1G gaussian
     wrong "tune does not take --json" tune --json
     wrong "tune takes chains without -f: volfilter tune [CHAIN]..." tune -f gaussian
-    wrong "help does not take -f" help -f gaussian
     cp "$IMAGE" info
     expect 2 info -f gaussian o.png
     says "info does not take -f; volfilter help info shows what it takes (a file of that name is ./info)"
@@ -80,7 +79,7 @@ test_unknown_filters_and_parameters() {
     wrong "unknown filter 'gausian'; did you mean 'gaussian'? (volfilter list shows all filters)" \
         -f gausian "$IMAGE" o.png
     wrong "unknown filter 'zzzzzz' (volfilter list shows all filters)" -f zzzzzz "$IMAGE" o.png
-    wrong "there is no filter or command 'gausian'; did you mean 'gaussian'?" help gausian
+    wrong "there is no filter, command or option 'gausian'; did you mean 'gaussian'?" help gausian
     wrong "unknown filter '5'; commas separate filters: write decimals with a point, and vectors as 2x2x1" -f gaussian:sigma=1,5 "$IMAGE" o.png
     for chain in "gaussian sigma=2" "gaussian:sigma=2,truncate=3" "gaussian;median" "gaussian(sigma=2)"; do
         wrong "; ':' begins a parameter and ',' a filter: write gaussian:sigma=2:truncate=3,gradient (volfilter list" \
