@@ -1,6 +1,9 @@
-/* Copies from global to shared memory. Included where vf_word<bytes>::type is known. */
+/* Copies from global to shared memory. Included where vf_word<bytes>::type and VF_PACK are known. */
 #ifndef VF_DEVICE_COPY_H
 #define VF_DEVICE_COPY_H
+
+/* Elements of 32 bytes, which L2 moves at once. */
+#define VF_SECTOR (2 * VF_PACK)
 
 /* ---- addresses ---- */
 
@@ -41,6 +44,10 @@ template <int bytes> VF_INLINE void vf_copy_to(vf_place to, const void *from)
 {
     vf_copy<bytes>(vf_pointer(to), from);
 }
+VF_INLINE void vf_copy_anywhere(vf_place to, const void *from)
+{
+    vf_copy_to<16>(to, from);
+}
 VF_INLINE void vf_close_copies()
 {
 }
@@ -48,7 +55,8 @@ template <int groups> VF_INLINE void vf_wait_copies()
 {
 }
 #else
-/* What others of the block, or blocks beside it, take of a line comes to L2 with it. */
+/* What others of the block, or blocks beside it, take of a line comes to L2 with it. A place should be as far
+ * from a multiple of 32 bytes as its source is: else L2 is asked for each sector twice. */
 template <int bytes> VF_INLINE void vf_copy_to(vf_place to, const void *from)
 {
     if constexpr (bytes == 16)
@@ -57,6 +65,11 @@ template <int bytes> VF_INLINE void vf_copy_to(vf_place to, const void *from)
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(bytes) : "memory");
     else
         *(typename vf_word<bytes>::type *)vf_pointer(to) = *(const typename vf_word<bytes>::type *)from;
+}
+/* A pack to any place: L1 asks for a sector once. */
+VF_INLINE void vf_copy_anywhere(vf_place to, const void *from)
+{
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 template <int bytes> VF_INLINE void vf_copy(void *to, const void *from)
 {

@@ -181,7 +181,7 @@ template <class T, int N> VF_INLINE void vf_read_place(vf_place from, REAL (&to)
 
 VF_INLINE void vf_copy_pack(REAL *to, const REAL *from)
 {
-    vf_copy<16>(to, from);
+    vf_copy_anywhere(vf_place_of(to), from);
 }
 VF_INLINE void vf_wait_copies()
 {

@@ -379,7 +379,7 @@ struct vf_sums {
             if (!is_piece(to[i]))
                 continue;
             if (is_read(at))
-                vf_copy_to<16>(filled + to[i] * (int)sizeof(REAL), at);
+                vf_copy_anywhere(filled + to[i] * (int)sizeof(REAL), at);
             else
                 VF_UNROLL for (int e = 0; e < VF_PACK; e++) copy_cell(to[i] + e, at);
         }

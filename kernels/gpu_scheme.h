@@ -163,7 +163,8 @@ enum { VF_MOST_STREAM = 1 << 30 };
 const char *vf_gpu_scheme_forbids(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,
                                   const struct vf_gpu *gpu, const struct vf_kernel_config *config);
 
-/* Bytes of the compute type; cells of a pack. */
+/* Bytes of the compute type; cells of a pack, of VF_PACK_BYTES. */
+#define VF_PACK_BYTES 16
 size_t vf_kernel_element(const struct vf_kernel_case *c);
 int vf_kernel_pack(const struct vf_kernel_case *c);
 

@@ -4,6 +4,7 @@
 
 #include "kernels/gpu_sweep.h"
 #include "src/model.h"
+#include "src/size.h"
 
 /* Planes on their way: with more, wide stars are slower on an H200. And planes that threads may be reading:
  * at the gate they may be one plane apart. */
@@ -90,7 +91,8 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
     l->tile_y = config->block[1] * config->work[1];
     l->before = packs_of(c->halo[2], pack);
     l->behind = c->halo[2] > 0 ? packs_of(tail_of(c) + c->halo[2], pack) : 0;
-    l->plane = (size_t)(l->tile_y + 2 * c->halo[1]) * (size_t)(l->tile_x + (l->before + l->behind) * pack);
+    l->plane = (size_t)(l->tile_y + 2 * c->halo[1]) *
+               (size_t)vf_ceil_div(l->tile_x + (l->before + l->behind) * pack, 2 * pack) * 2 * (size_t)pack;
     l->stars = star_count(c->flow);
     /* A star's sums begin at its own reach, and end with the farthest reach of all stars. */
     int sums = l->stars * reach;
@@ -109,7 +111,7 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
 {
     struct layout l;
     find_layout(c, config, &l);
-    return (size_t)l.planes * l.plane * vf_kernel_element(c) + VF_GATE_BYTES;
+    return VF_PACK_BYTES + (size_t)l.planes * l.plane * vf_kernel_element(c) + VF_GATE_BYTES;
 }
 
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

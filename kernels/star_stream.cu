@@ -32,9 +32,11 @@
 #define VF_PACKS(cells) (((cells) + VF_PACK - 1) / VF_PACK)
 #define VF_BEFORE VF_PACKS(VF_HALO_X)
 #define VF_BEHIND (VF_HALO_X > 0 ? VF_PACKS(VF_TAIL + VF_HALO_X) : 0)
-/* In shared memory: the tile's first column, and how many columns there are. */
+/* In shared memory: the tile's first column, how many columns there are, and what the ring begins behind, so
+ * that the tile's rows begin with a sector. */
 #define VF_BORDER (VF_BEFORE * VF_PACK)
-#define VF_PITCH (VF_BORDER + VF_TILE_X + VF_BEHIND * VF_PACK)
+#define VF_PITCH vf_round_up(VF_BORDER + VF_TILE_X + VF_BEHIND * VF_PACK, VF_SECTOR)
+#define VF_RING_AT ((unsigned)((vf_round_up(VF_BORDER, VF_SECTOR) - VF_BORDER) * sizeof(REAL)))
 /* Bytes of a plane, and of the ring. */
 #define VF_PLANE ((unsigned)((VF_TILE_Y + 2 * VF_HALO_Y) * VF_PITCH * sizeof(REAL)))
 #define VF_RING (VF_PLANES * VF_PLANE)
@@ -416,8 +418,8 @@ struct vf_stars {
 VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     VF_SHARED_MEMORY(memory);
-    vf_gate gate(memory + VF_RING);
-    vf_stars stars(args, vf_course_of(args, tile_x, tile_y, tile_z), memory);
+    vf_gate gate(memory + VF_RING_AT + VF_RING);
+    vf_stars stars(args, vf_course_of(args, tile_x, tile_y, tile_z), memory + VF_RING_AT);
     stars.sweep(gate);
     gate.close();
 }

@@ -223,7 +223,7 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
     struct layout l;
     (void)config;
     layout_of(c, &l);
-    return (size_t)((turns_ahead(c, &l) + 1) * l.turn * LANES * lane_bytes(c));
+    return VF_PACK_BYTES + (size_t)((turns_ahead(c, &l) + 1) * l.turn * LANES * lane_bytes(c));
 }
 
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,

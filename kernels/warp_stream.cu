@@ -91,7 +91,7 @@ struct vf_strip {
     long long oldest;     /* the lane's element VF_LAST rows before it */
     const int stop;       /* `row` when all is done */
     const bool is_wanted; /* whether the lane's columns are written */
-    const vf_place ring;  /* shared memory */
+    const vf_place ring;  /* in shared memory, where the strip is in a sector as it is in memory */
     void *to[VF_OUTPUTS]; /* where `oldest` is in each output */
     REAL own[VF_FIELDS][VF_TURN][VF_WORK_X];
     REAL side[VF_FIELDS][VF_TURN][2 * VF_SIDE]; /* columns before the own ones, then those behind */
@@ -102,7 +102,8 @@ struct vf_strip {
           left(first_column(a, tile_x)), x(left + lane * VF_WORK_X), begin(chunk.begin), end(chunk.end),
           row(VF_PERIODIC ? begin - VF_HALO_Y : max(0, begin - VF_HALO_Y)), ring_row(0),
           oldest(vf_row(a, row - VF_LAST, z) + x), stop(end + VF_LAST),
-          is_wanted((unsigned)(x - tile_x) < (unsigned)VF_TILE_X && x < a.nx), ring(vf_place_of(memory))
+          is_wanted((unsigned)(x - tile_x) < (unsigned)VF_TILE_X && x < a.nx),
+          ring(vf_place_of(memory) + (left & VF_PACK) * (int)sizeof(REAL))
     {
     }
 
