@@ -81,10 +81,11 @@ void vf_cli_print_help(FILE *to)
         "Exit status: 0 success, 1 failure, 2 usage error, 3 some or all of several files failed, 129, 130 "
         "or 143 interrupted.",
         0, 0);
-    print_wrapped(to,
-                  "'volfilter list' shows the filters, 'volfilter help NAME' explains a filter, a command such "
-                  "as tune or an option, and 'man volfilter' has all of this and more.",
-                  0, 0);
+    print_wrapped(
+        to,
+        "'volfilter list' shows the filters, 'volfilter help NAME' explains a filter, a command such "
+        "as tune or an option, and 'man volfilter' has all of this and more.",
+        0, 0);
 }
 
 void vf_cli_print_list(FILE *to)
@@ -243,8 +244,7 @@ static const struct vf_option *option_by_name(const char *name)
     const size_t dashes = strspn(name, "-");
     for (int i = 0; i < VF_OPTION_COUNT; i++) {
         const struct vf_option *option = &vf_option_table[i];
-        if (option->group != NULL && (dashes == 0 || dashes == 2) &&
-            strcmp(name + dashes, option->name) == 0)
+        if (option->group != NULL && (dashes == 0 || dashes == 2) && strcmp(name + dashes, option->name) == 0)
             return option;
         if (option->letter != 0 && dashes == 1 && name[1] == option->letter && name[2] == '\0')
             return option;
@@ -268,10 +268,11 @@ static enum vf_status fail_unknown_topic(const char *name, struct vf_error *erro
         vf_cli_consider_option_names(&suggestion);
         vf_suggestion_text(&suggestion, "--", near, sizeof near);
     }
-    return vf_fail(error, VF_USAGE,
-                   "there is no filter, command or option '%.*s'%s ('volfilter list' shows the filters, 'volfilter "
-                   "--help' the commands and options; the manual page compares other programs)",
-                   (int)(length < 80 ? length : 80), name, near);
+    return vf_fail(
+        error, VF_USAGE,
+        "there is no filter, command or option '%.*s'%s ('volfilter list' shows the filters, 'volfilter "
+        "--help' the commands and options; the manual page compares other programs)",
+        (int)(length < 80 ? length : 80), name, near);
 }
 
 enum vf_status vf_cli_print_topic(FILE *to, const char *name, struct vf_error *error)
