@@ -44,8 +44,10 @@ static bool keep_list(const struct vf_access *access, int fd)
 enum vf_status vf_access_keep(const struct vf_access *access, int fd, struct vf_error *error)
 {
     const struct stat *about = &access->about;
-    const bool keeps_group =
-        fchown(fd, about->st_uid, about->st_gid) == 0 || fchown(fd, (uid_t)-1, about->st_gid) == 0;
+    struct stat own;
+    const bool keeps_group = fchown(fd, about->st_uid, about->st_gid) == 0 ||
+                             fchown(fd, (uid_t)-1, about->st_gid) == 0 ||
+                             (fstat(fd, &own) == 0 && own.st_gid == about->st_gid);
     const bool lists = keeps_group && access->has_list && keep_list(access, fd);
     mode_t mode = about->st_mode & 0777;
     if (!keeps_group || (access->has_list && !lists))
@@ -54,5 +56,9 @@ enum vf_status vf_access_keep(const struct vf_access *access, int fd, struct vf_
     if (!lists && fremovexattr(fd, list_name) != 0 && errno != ENODATA && errno != ENOTSUP)
         return fail(errno, error);
     /* Of a file that has a list the bits of the group bound that. */
-    return fchmod(fd, mode) == 0 ? VF_OK : fail(errno, error);
+    if (fchmod(fd, mode) == 0)
+        return VF_OK;
+    /* Where the mount decides them (CIFS, object stores), it does for both. */
+    const int cause = errno;
+    return fstat(fd, &own) == 0 && (own.st_mode & 0777 & ~mode) == 0 ? VF_OK : fail(cause, error);
 }

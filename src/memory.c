@@ -68,6 +68,24 @@ size_t vf_memory_groups_free(const char *membership, const char *mounted)
     return vf_cgroup_least("memory", group_free, membership, mounted);
 }
 
+static size_t soft_limit(int of)
+{
+    struct rlimit limit;
+    return getrlimit(of, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? (size_t)limit.rlim_cur : SIZE_MAX;
+}
+
+/* What is left of those that ulimit -v and -d allow; SIZE_MAX: there are no limits. The latter counts what is
+ * private and may be written to. */
+static size_t addresses_left(void)
+{
+    const size_t all = soft_limit(RLIMIT_AS), data = soft_limit(RLIMIT_DATA);
+    const size_t left =
+        all == SIZE_MAX ? all : rest(all, read_size("/proc/self/status", "VmSize: %llu", 0) * 1024);
+    return data == SIZE_MAX
+               ? left
+               : least(left, rest(data, read_size("/proc/self/status", "VmData: %llu", 0) * 1024));
+}
+
 #ifdef __GLIBC__
 /* Threads that start from now on have less stack than usual; a larger one was asked for. */
 static void limit_stacks(void)
@@ -97,31 +115,24 @@ static __attribute__((noinline)) void touch_stack(void)
 
 /* The main thread's stack grows as it is used, where there are addresses left: it is taken before threads
  * take these. Where there is no room for it, what asks for memory next says so. */
-static void grow_stack(const struct rlimit *addresses)
+static void grow_stack(void)
 {
     struct rlimit stack;
-    const size_t all = read_size("/proc/self/status", "VmSize: %llu", SIZE_MAX / 1024) * 1024;
     const size_t own = read_size("/proc/self/status", "VmStk: %llu", SIZE_MAX / 1024) * 1024;
-    if (rest((size_t)addresses->rlim_cur, all) >= 2 * MAIN_STACK && getrlimit(RLIMIT_STACK, &stack) == 0 &&
+    if (addresses_left() >= 2 * MAIN_STACK && getrlimit(RLIMIT_STACK, &stack) == 0 &&
         (stack.rlim_cur == RLIM_INFINITY || rest((size_t)stack.rlim_cur, own) >= 2 * MAIN_STACK))
         touch_stack();
 }
 #endif
 
-static bool has_address_limit(struct rlimit *limit)
-{
-    return getrlimit(RLIMIT_AS, limit) == 0 && limit->rlim_cur != RLIM_INFINITY;
-}
-
 void vf_memory_spare_addresses(void)
 {
 #ifdef __GLIBC__
-    struct rlimit limit;
-    if (!has_address_limit(&limit))
+    if (addresses_left() == SIZE_MAX)
         return;
     mallopt(M_ARENA_MAX, 1);
     limit_stacks();
-    grow_stack(&limit);
+    grow_stack();
 #endif
 }
 
@@ -140,12 +151,10 @@ static size_t stack_bytes(void)
  * stacks fit, fewer threads start, and it cannot be told how many. */
 static size_t addresses_free(int threads)
 {
-    struct rlimit limit;
     size_t stacks;
-    if (!has_address_limit(&limit))
+    const size_t free = addresses_left();
+    if (free == SIZE_MAX)
         return SIZE_MAX;
-    const size_t free =
-        rest((size_t)limit.rlim_cur, read_size("/proc/self/status", "VmSize: %llu", 0) * 1024);
     return vf_size_mul(stack_bytes(), (size_t)threads, &stacks) && stacks < free ? free - stacks : free;
 }
 

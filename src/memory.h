@@ -9,7 +9,7 @@
  * `threads`; elsewhere the free pages. */
 size_t vf_memory_free(int threads);
 
-/* Where addresses are limited (ulimit -v), threads that start from now on have small stacks, and the C
+/* Where addresses are limited (ulimit -v, -d), threads that start from now on have small stacks, and the C
  * library has one arena. */
 void vf_memory_spare_addresses(void);
 

@@ -218,6 +218,51 @@ static enum vf_status take_name(struct vf_output_file *file, struct vf_error *er
     return VF_FAILED;
 }
 
+/* Renames without replacing; file systems that lack it mostly have hard links, whose creation never replaces.
+ */
+static int rename_new(int directory, const char *from, const char *to)
+{
+    if (renameat2(directory, from, directory, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    if (linkat(directory, from, directory, to, 0) == 0)
+        return unlinkat(directory, from, 0);
+    if (errno == EEXIST)
+        return -1;
+    /* Neither, as on object stores: the name is claimed before it is replaced. */
+    const int claim = openat(directory, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (claim < 0)
+        return -1;
+    close(claim);
+    if (renameat(directory, from, directory, to) == 0)
+        return 0;
+    const int cause = errno;
+    unlinkat(directory, to, 0);
+    errno = cause;
+    return -1;
+}
+
+/* What the rename at the end would say of an existing file, after all was computed. */
+static enum vf_status check_replaceable(const struct vf_output_file *file, const struct stat *existing,
+                                        struct vf_error *error)
+{
+    struct stat directory;
+    if (geteuid() != 0 && fstat(file->directory, &directory) == 0 && (directory.st_mode & S_ISVTX) != 0 &&
+        directory.st_uid != geteuid() && existing->st_uid != geteuid())
+        return vf_fail(error, VF_FAILED,
+                       "is another user's, and its directory lets only owners replace files; give the "
+                       "result another name");
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx about;
+    if (statx(file->directory, file->name, AT_SYMLINK_NOFOLLOW, 0, &about) == 0 &&
+        (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
+        return vf_fail(error, VF_FAILED,
+                       "is mounted by itself and cannot be replaced; mount the directory that it is in");
+#endif
+    return VF_OK;
+}
+
 static enum vf_status open_beside(struct vf_output_file *file, const char *path, bool exists,
                                   struct vf_error *error)
 {
@@ -240,6 +285,8 @@ static enum vf_status open_beside(struct vf_output_file *file, const char *path,
     if (exists && faccessat(file->directory, file->name, W_OK, 0) != 0)
         return vf_fail(error, VF_FAILED, "cannot be written: %s", vf_cause(errno));
     if (exists && vf_access_of(&access, file->target, error) != VF_OK)
+        return VF_FAILED;
+    if (exists && check_replaceable(file, &access.about, error) != VF_OK)
         return VF_FAILED;
     if (!open_nameless(file) && take_name(file, error) != VF_OK)
         return VF_FAILED;
@@ -368,17 +415,6 @@ void vf_output_file_outlast_signal(struct vf_output_file *file)
 int vf_output_file_descriptor(const struct vf_output_file *file)
 {
     return file->fd;
-}
-
-/* Renames without replacing; file systems that lack it mostly have hard links, whose creation never replaces.
- */
-static int rename_new(int directory, const char *from, const char *to)
-{
-    if (renameat2(directory, from, directory, to, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -1;
-    return linkat(directory, from, directory, to, 0) == 0 ? unlinkat(directory, from, 0) : -1;
 }
 
 /* The new name is only safe from a power cut once its directory is on the disk; some file systems cannot sync

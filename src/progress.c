@@ -71,14 +71,15 @@ static void rest_text(double seconds, char *text, size_t room)
 static void draw_json(const struct vf_progress_line *line, size_t done, double seconds)
 {
     const size_t total = line->total;
-    fprintf(stderr, "{\"step\": \"%s\", \"done\": %zu, \"total\": %zu, \"seconds\": %.2f", line->label, done,
-            total, seconds);
+    char files[120] = "", rest[60] = "";
     if (line->files > 0)
-        fprintf(stderr, ", \"files_done\": %zu, \"files\": %zu, \"bytes_per_second\": %.0f", line->files_done,
-                line->files, seconds > 0 ? (double)done / seconds : 0);
+        snprintf(files, sizeof files, ", \"files_done\": %zu, \"files\": %zu, \"bytes_per_second\": %.0f",
+                 line->files_done, line->files, seconds > 0 ? (double)done / seconds : 0);
     if (can_tell_rest(done, total))
-        fprintf(stderr, ", \"seconds_left\": %.2f", seconds_left(done, total, seconds));
-    fputs("}\n", stderr);
+        snprintf(rest, sizeof rest, ", \"seconds_left\": %.2f", seconds_left(done, total, seconds));
+    /* In one piece: other threads and other runs may be writing there. */
+    fprintf(stderr, "{\"step\": \"%s\", \"done\": %zu, \"total\": %zu, \"seconds\": %.2f%s%s}\n", line->label,
+            done, total, seconds, files, rest);
 }
 
 static void draw(struct vf_progress_line *line, long long now)
@@ -227,8 +228,13 @@ static void on_signal(int number)
 /* What ends the program as it would any other: a batch system's notice, a limit of processor time. */
 static void on_end(int number)
 {
+    sigset_t own;
     vf_output_file_leave();
+    sigemptyset(&own);
+    sigaddset(&own, number);
     raise(number); /* to the default, which the handler made way for */
+    pthread_sigmask(SIG_UNBLOCK, &own, NULL);
+    _exit(128 + number); /* the first process of a container is not ended by it */
 }
 
 static bool is_ignored(int number)

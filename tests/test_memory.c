@@ -23,21 +23,33 @@ static size_t groups_free(const char *membership)
     return vf_memory_groups_free(sample_path("membership"), sample_path("."));
 }
 
-/* ulimit -v */
-Test(memory, limit_of_addresses)
+/* With a limit that is 64 MiB above what `label` of the process' status says. */
+static void check_limit(int of, const char *label)
 {
     char line[256];
     unsigned long long taken = 0;
     FILE *file = fopen("/proc/self/status", "r");
     cr_assert_not_null(file);
     while (taken == 0 && fgets(line, sizeof line, file) != NULL)
-        sscanf(line, "VmSize: %llu kB", &taken);
+        sscanf(line, label, &taken);
     fclose(file);
     const struct rlimit limit = {(taken << 10) + (64 << 20), RLIM_INFINITY};
-    cr_assert_eq(setrlimit(RLIMIT_AS, &limit), 0);
+    cr_assert_eq(setrlimit(of, &limit), 0);
     const size_t left = vf_memory_free(0);
     cr_expect(left > 32 << 20 && left <= 64 << 20, "%zu", left);
     cr_expect_lt(vf_memory_free(1), left, "a thread has a stack");
+}
+
+/* ulimit -v */
+Test(memory, limit_of_addresses)
+{
+    check_limit(RLIMIT_AS, "VmSize: %llu kB");
+}
+
+/* ulimit -d */
+Test(memory, limit_of_data)
+{
+    check_limit(RLIMIT_DATA, "VmData: %llu kB");
 }
 
 Test(memory, groups_of_version_2)

@@ -5,10 +5,12 @@
 #include <grp.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -150,6 +152,23 @@ Test(output_file, ended_by_another_signal)
     cr_assert_eq(sample_file_count(), 0);
 }
 
+/* A container's first process, which no signal ends by default. */
+Test(output_file, ended_by_another_signal_in_a_container)
+{
+    int status;
+    if (unshare(CLONE_NEWPID) != 0)
+        cr_skip_test("only root has process numbers of its own");
+    const pid_t child = fork();
+    cr_assert(child >= 0);
+    if (child == 0) {
+        vf_signals_install();
+        raise(SIGUSR1);
+        _exit(getpid() == 1 ? 0 : 1);
+    }
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGUSR1);
+}
+
 /* Who ended by its signal, in a step that takes 0.8 s. */
 static int end_of_a_long_step(bool patient)
 {
@@ -216,6 +235,19 @@ Test(output_file, modes)
     check_modes();
     refuse_nameless();
     check_modes();
+}
+
+/* Where the mount decides modes, and no file is given another. */
+Test(output_file, modes_that_cannot_be_kept)
+{
+    sample_put(sample_path("out"), "old", 3);
+    sample_put(sample_path("secret"), "old", 3);
+    cr_assert_eq(chmod(sample_path("secret"), 0400), 0);
+    sample_refuse(SYS_fchmod, 1, UINT_MAX, EPERM);
+    write_file(sample_path("out"), "new");
+    check_content(sample_path("out"), "new");
+    check_refused(sample_path("secret"), false, "permissions");
+    check_content(sample_path("secret"), "old");
 }
 
 /* A user's own entry, which the kernel takes for the tag of version 2: user::rw user:4711:rw group::---
@@ -299,6 +331,34 @@ Test(output_file, a_group_that_cannot_be_kept)
     cr_expect_eq(about.st_mode & 07777, 0644);
 }
 
+/* What could not be moved into place in the end is refused at once. */
+Test(output_file, files_that_nobody_else_may_replace)
+{
+    enum { NOBODY = 65534 };
+    if (geteuid() != 0)
+        cr_skip_test("only root makes files of other users");
+    sample_put(sample_path("theirs"), "old", 3);
+    cr_assert(chmod(sample_path("theirs"), 0666) == 0 && chmod(sample_path("."), 01777) == 0);
+    write_file(sample_path("theirs"), "root");
+    cr_assert(setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
+    write_file(sample_path("own"), "old");
+    write_file(sample_path("own"), "new");
+    check_refused(sample_path("theirs"), false, "another user's");
+    check_content(sample_path("theirs"), "root");
+}
+
+Test(output_file, a_file_that_is_mounted)
+{
+    const char *path = sample_path("out");
+    sample_put(path, "old", 3);
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount(path, path, NULL, MS_BIND, NULL) != 0)
+        cr_skip_test("nothing can be mounted here");
+    check_refused(path, false, "is mounted by itself");
+    cr_assert_eq(umount(path), 0);
+    write_file(path, "new");
+}
+
 /* The mode says nothing of the umask then. */
 Test(output_file, no_umask)
 {
@@ -376,6 +436,17 @@ Test(output_file, no_clobber_without_such_renames)
 Test(output_file, no_clobber_on_old_systems)
 {
     check_without_such_renames(ENOSYS);
+}
+
+/* As on object stores. */
+Test(output_file, no_clobber_without_links_either)
+{
+    sample_refuse(SYS_linkat, 0, UINT_MAX, EPERM);
+    refuse_new_names(EINVAL);
+    check_no_clobber();
+    cr_assert_eq(sample_file_count(), 1);
+    unlink(sample_path("out"));
+    check_race();
 }
 
 /* Another cause is told. */

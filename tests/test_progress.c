@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -120,6 +121,31 @@ Test(progress, lines)
     check_order(text, parts);
     cr_assert_eq(strncmp(text, "volfilter: ", 11), 0);
     free(text);
+}
+
+/* Each is written at once, so that runs that share standard error do not tear one another's. */
+Test(progress, lines_for_programs)
+{
+    struct vf_progress_line line;
+    char text[512];
+    int ends[2];
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+    redirect(ends[1]);
+    vf_progress_begin_files(&line, VF_PROGRESS_JSON, 3, 1, 3000000);
+    vf_progress_file_done(&line, 500000);
+    wait_ms(1050);
+    vf_progress_add(&line, 2000000);
+    vf_progress_end(&line);
+    restore();
+    close(ends[1]);
+    size_t lines = 0;
+    for (ssize_t size; (size = recv(ends[0], text, sizeof text - 1, MSG_DONTWAIT)) > 0; lines++) {
+        text[size] = '\0';
+        cr_expect(text[0] == '{' && strcmp(text + size - 2, "}\n") == 0, "%s", text);
+        cr_expect(strstr(text, "\"files_done\": 2, \"files\": 3, ") != NULL, "%s", text);
+    }
+    cr_expect_geq(lines, 2);
+    close(ends[0]);
 }
 
 /* What is left is told from the first hundredth on. */
