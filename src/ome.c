@@ -355,7 +355,8 @@ static void XMLCALL on_begin(void *context, const XML_Char *full_name, const XML
         p->image_depth = p->depth;
         p->ome->image_count++;
         p->image_begin = (size_t)XML_GetCurrentByteIndex(p->parser);
-        snprintf(p->image_id, sizeof p->image_id, "%s", id == NULL ? "" : id);
+        snprintf(p->image_id, sizeof p->image_id, "%s",
+                 id == NULL || strlen(id) >= sizeof p->image_id ? "" : id);
     } else if (p->image_depth == 0) {
         begin_outside(p, name, attributes);
     } else if (p->pixels_depth != 0) {

@@ -35,7 +35,7 @@ struct vf_ome {
     char *xml;
     bool is_utf8;              /* its encoding */
     size_t image_count, image; /* which of them, from 1 */
-    char image_id[80];         /* its own; "" where not said */
+    char image_id[200];        /* its own; "" where not said, or longer */
     size_t nz, nc, nt;
     size_t page_channels;        /* of a plane: the TIFF's samples */
     char order[8];               /* of dimensions: "XYCZT" */

@@ -26,7 +26,7 @@ struct vf_ome_parsing {
     char file[100], other_file[100]; /* of the open TiffData; one that holds planes */
     bool in_storage, in_channel, in_uuid, has_storage, too_many;
     size_t image_begin, reference_begin;
-    char image_id[80];
+    char image_id[200];
     /* The open TiffData: -1 where not said. */
     int64_t first_directory, first[3], planes; /* first: c, z, t */
     int64_t here, elsewhere;                   /* TiffData of the image for this file; for others */

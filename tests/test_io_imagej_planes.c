@@ -184,6 +184,15 @@ Test(io_imagej_planes, single_directory_cut_short)
         sample_close(reader, &volume);
         cr_assert_eq(truncate(sample_path("in.tif"), 4096), 0);
     }
+    /* The second plane's first bytes, the last of which is not 0. */
+    put_single_directory(imagej_of_4, 1, 1);
+    size_t size;
+    unsigned char *in = sample_get(sample_path("in.tif"), &size), begun[1024] = {0};
+    memcpy(begun, in, size);
+    begun[size + 9] = 1;
+    sample_put(sample_path("in.tif"), begun, size + 10);
+    free(in);
+    cr_assert(strstr(sample_refusal(sample_path("in.tif")), "4 images"));
 }
 
 /* Planes beyond 4 GiB, in a file with a hole. */

@@ -197,6 +197,22 @@ Test(io_mrc, labels_whose_number_is_wrong)
     }
 }
 
+Test(io_mrc, the_first_label)
+{
+    size_t size;
+    mrc_sample_write(sample_path("in.mrc"), &(struct mrc_sample){.mode = 2});
+    unsigned char *in = sample_get(sample_path("in.mrc"), &size);
+    memset(in + 220, 0, 4);
+    memset(in + 224, ' ', 800);
+    sample_put(sample_path("in.mrc"), in, size);
+    sample_copy(sample_path("in.mrc"), sample_path("out.mrc"), VF_COMPRESS_AS_INPUT);
+    unsigned char *out = sample_get(sample_path("out.mrc"), &size);
+    cr_expect_eq(memcmp(out + 220, (const unsigned char[]){1, 0, 0, 0}, 4), 0);
+    cr_expect_eq(memcmp(out + 224, "volfilter", 9), 0);
+    free(in);
+    free(out);
+}
+
 /* The tenth label is the last there can be: a gap before it takes the new one. */
 Test(io_mrc, labels_with_a_gap)
 {
@@ -367,6 +383,8 @@ Test(io_mrc, supports)
         const enum vf_status status = vf_writer_supports(VF_FORMAT_MRC, &info, VF_COMPRESS_AS_INPUT, &error);
         cr_assert_eq(status == VF_OK, cases[i].words[0] == '\0', "case %zu", i);
         cr_assert(strstr(error.text, cases[i].words), "case %zu: %s", i, error.text);
+        cr_assert_eq(strstr(error.text, "help FILTER") != NULL,
+                     cases[i].nc > 1 && cases[i].nc == cases[i].outputs);
     }
     struct vf_error error;
     const struct vf_info info = {.type = VF_U8, .shape = {1, 1, 1 << 16, 1, 1 << 15}};

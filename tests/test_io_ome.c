@@ -350,19 +350,34 @@ Test(io_ome, references_and_shapes)
         snprintf(xml, sizeof xml,
                  ROOT
                  "<Dataset><ImageRef ID='Image:1'/><ImageRef ID=\"Image:3\"></ImageRef><ImageRef "
+                 "ID='Image:3'/><ImageRef "
                  "ID=\"Image:33\"/></Dataset><Image%s>%s</Image><Image ID=\"Image:1\">%s</Image>"
                  "<ROI><Union><Point X=\"1\" TheC = '1' Y=\"2\"/><Label TheC=\"0\"/></Union></ROI></OME>",
                  id, pixels, pixels);
         write_file(xml, 4);
         const char *text = describe_result(VF_U16, 1, 0);
-        says(text, named ? "<Dataset><ImageRef ID=\"Image:3\"></ImageRef></Dataset>"
+        says(text, named ? "<Dataset><ImageRef ID=\"Image:3\"></ImageRef><ImageRef ID='Image:3'/></Dataset>"
                          : "<Dataset><ImageRef ID='Image:1'/><ImageRef ID=\"Image:3\"></ImageRef><ImageRef "
+                           "ID='Image:3'/><ImageRef "
                            "ID=\"Image:33\"/></Dataset>");
         says(text,
              "</Image><ROI><Union><Point X=\"1\" TheC = '1' Y=\"2\"/><Label TheC=\"0\"/></Union></ROI>");
         text = describe_result(VF_F32, 3, 0);
         says(text, "</Image><ROI><Union><Point X=\"1\" Y=\"2\"/><Label/></Union></ROI></OME>");
     }
+}
+
+/* As OMERO exports them. */
+#define LSID "urn:lsid:export.openmicroscopy.org:Image:b1a4cbb0-d3a2-4a53-8b54-f1c66b2a5f8e_51234:1"
+
+Test(io_ome, references_by_long_names)
+{
+    write_file(ROOT
+               "<Dataset><ImageRef ID=\"" LSID "\"/></Dataset><Image ID=\"" LSID
+               "\"><Pixels DimensionOrder=\"XYZCT\" Type=\"uint16\" " SIZES(2, 2, 1) "><TiffData/></Pixels>"
+                                                                                     "</Image></OME>",
+               4);
+    says(describe_result(VF_U16, 1, 0), "<Dataset><ImageRef ID=\"" LSID "\"/></Dataset>");
 }
 
 static void set_page_name(TIFF *tif, uint32_t page)
@@ -518,8 +533,10 @@ Test(io_ome, image_of_this_file)
     struct vf_volume volume;
     snprintf(
         xml, sizeof xml,
-        ROOT "<Image Name=\"a\"><Pixels DimensionOrder=\"XYZCT\" " SIZES(
-            1, 7, 1) "><Channel Name=\"not mine\"/>%s</Pixels></Image><Image Name=\"b\"><Pixels "
+        ROOT
+        "<Dataset><ImageRef ID=\"I:0\"/><ImageRef ID=\"I:1\"/></Dataset><Image ID=\"I:0\" Name=\"a\"><Pixels "
+        "DimensionOrder=\"XYZCT\" " SIZES(
+            1, 7, 1) "><Channel Name=\"not mine\"/>%s</Pixels></Image><Image ID=\"I:1\" Name=\"b\"><Pixels "
                      "DimensionOrder=\"XYZCT\" " SIZES(
                          1, 2, 1) "><Channel Name=\"mine\"/>%s</Pixels></Image><Image Name=\"c\"><Pixels "
                                   "DimensionOrder=\"XYZCT\" " SIZES(1, 1, 1) ">%s</Pixels></Image></OME>",
@@ -531,7 +548,8 @@ Test(io_ome, image_of_this_file)
     check_plane(&volume, 0, 1, 0, 1);
     sample_close(reader, &volume);
     const char *text = describe_result(VF_U16, 1, 0);
-    says(text, "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Image Name=\"b\"><Pixels");
+    says(text, "<OME xmlns=\"http://www.openmicroscopy.org/Schemas/OME/2016-06\"><Dataset><ImageRef "
+               "ID=\"I:1\"/></Dataset><Image ID=\"I:1\" Name=\"b\"><Pixels");
     says(text, "<Channel Name=\"mine\"/><TiffData IFD=\"0\" PlaneCount=\"2\"/></Pixels></Image></OME>");
 }
 

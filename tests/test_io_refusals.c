@@ -190,6 +190,30 @@ Test(io_refusals, descriptions_beyond_the_end)
     const char *note = sample_info(sample_path("in.tif")).note;
     cr_assert(strstr(note, "2 tags (282 and others) that would end beyond the file are not read"), "%s",
               note);
+    CHANGED({TIFFTAG_XRESOLUTION, TIFF_RATIONAL, 1, 5000});
+    note = sample_info(sample_path("in.tif")).note;
+    cr_assert(strstr(note, "1 tag (282) that would end beyond the file is not read"), "%s", note);
+}
+
+/* In each byte order and with offsets of either size; the description is what libtiff writes last. */
+Test(io_refusals, descriptions_that_were_cut_off)
+{
+    static const char *const modes[] = {"wl", "wb", "wl8", "wb8"};
+    const char *path = sample_path("in.tif");
+    char pixels[8 * 4] = {0};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        TIFF *tif = TIFFOpen(path, modes[i]);
+        TIFFSetField(tif, TIFFTAG_IMAGEWIDTH, 8);
+        TIFFSetField(tif, TIFFTAG_IMAGELENGTH, 4);
+        TIFFSetField(tif, TIFFTAG_BITSPERSAMPLE, 8);
+        TIFFSetField(tif, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK);
+        TIFFSetField(tif, TIFFTAG_IMAGEDESCRIPTION, "a description that is not in its entry");
+        cr_assert_neq(TIFFWriteEncodedStrip(tif, 0, pixels, sizeof pixels), -1);
+        TIFFClose(tif);
+        cr_assert_str_eq(sample_refusal(path), "", "%s", modes[i]);
+        cr_assert_eq(truncate(path, (off_t)sample_file_size(path) - 2), 0);
+        sample_check_refused(path, "page 1: its description|beyond the file");
+    }
 }
 
 /* Of an interleaved page libtiff reads rows, and loses what a run has beyond its row. */

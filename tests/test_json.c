@@ -143,6 +143,13 @@ Test(number, only_decimals_are_numbers)
     cr_expect_eq(value, 5);
     cr_expect_not_null(vf_number_read("1e999", &value));
     cr_expect(isinf(value));
+    char longest[1201] = "1";
+    memset(longest + 1, '0', 299);
+    cr_expect_str_eq(vf_number_read(longest, &value), "");
+    cr_expect_eq(value, 1e299);
+    memset(longest, '0', 1200);
+    cr_expect_null(vf_number_read(longest, &value));
+    cr_expect_str_eq(vf_number_read(longest + 1, &value), "");
     long whole;
     cr_expect_null(vf_number_read_whole("-1", &whole));
     cr_expect_null(vf_number_read_whole("9999999999999999999", &whole));

@@ -185,3 +185,36 @@ Test(progress, rest)
     cr_assert_gt(strstr(text, "seconds_left"), strchr(strchr(text, '{'), '\n'));
     free(text);
 }
+
+/* What is announced has no end to tell, and is not shown where nothing is; the rest is in the unit of few
+ * digits, as if so many seconds had passed. */
+Test(progress, announced_and_units)
+{
+    static const struct {
+        int passed;
+        const char *left;
+    } cases[] = {{1, ", 9.0 s left\n"}, {20, ", 3 min left\n"}, {1000, ", 2.5 h left\n"}};
+    struct vf_progress_line line;
+    size_t size;
+    char expected[400] = "volfilter: a:   0%, 0.0 s\n";
+    const int file = open(sample_path("units"), O_RDWR | O_CREAT, 0600);
+    redirect(file);
+    vf_progress_begin(&line, VF_PROGRESS_AUTO, "silent", 10);
+    vf_progress_announce(&line);
+    vf_progress_end(&line);
+    vf_progress_begin(&line, VF_PROGRESS_ALWAYS, "a", 10);
+    vf_progress_announce(&line);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        vf_progress_begin(&line, VF_PROGRESS_ALWAYS, "a", 10);
+        line.start_ns -= cases[i].passed * 1000000000LL;
+        atomic_store(&line.next_ns, 0);
+        vf_progress_add(&line, 1);
+        snprintf(expected + strlen(expected), 100, "volfilter: a:  10%%%s", cases[i].left);
+    }
+    restore();
+    close(file);
+    char *text = sample_get(sample_path("units"), &size);
+    text[size] = '\0';
+    cr_assert_str_eq(text, expected);
+    free(text);
+}

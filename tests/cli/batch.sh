@@ -258,16 +258,36 @@ test_lists_that_zero_bytes_end() {
 test_a_pipe_among_files() {
     mkfifo p.tif
     "$VOLFILTER" -f gaussian --out-dir d "$SMALL" p.tif "$IMAGE" 2>err &
-    until grep -q . err && [ -e "d/$(basename "$SMALL")" ]; do
-        kill -0 $!
-        sleep 0.02
+    for turn in $(seq 200); do
+        ! grep -q . err || [ ! -e "d/$(basename "$SMALL")" ] || break
+        sleep 0.05
     done
+    [ "$turn" -lt 200 ]
     says "volfilter: p.tif: is a pipe; waits for what writes to it"
     cat "$STACK" >p.tif
     wait $!
     expect 0 -f gaussian "$STACK" whole.tif
     same whole.tif d/p.tif
     [ -e "d/$(basename "$IMAGE")" ]
+}
+
+# Also behind one that is finished; those before it are in the account. Nothing is said with -q, or of a shell's own.
+test_a_pipe_behind_a_finished_file() {
+    expect 0 -q -f gaussian --resume --out-dir d "$IMAGE"
+    mkfifo p.tif
+    "$VOLFILTER" -q -f gaussian --resume --out-dir d "$SMALL" "$IMAGE" p.tif 2>err &
+    for turn in $(seq 200); do
+        ! grep -q "$(basename "$SMALL")" d/.volfilter-done || break
+        sleep 0.05
+    done
+    cat "$STACK" >p.tif
+    wait $!
+    [ "$turn" -lt 200 ]
+    [ ! -s err ]
+    expect 0 -f gaussian --out-dir e "$SMALL" /dev/stdin <p.tif &
+    cat "$STACK" >p.tif
+    wait $!
+    silent
 }
 
 # A name may move the cursor of the terminal, or look like another message.

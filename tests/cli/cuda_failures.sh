@@ -281,6 +281,17 @@ log_begin() {
     mend
 }
 
+# The CPU, which needs less memory, takes the whole after slabs were planned for the GPU, of one channel each.
+test_channels_that_are_in_no_slabs() {
+    many_channels >many.tif
+    set -- --threads 1 -f perona-malik:k=10:iterations=400 many.tif
+    FAKE_CUDA_TAKEN=$((8 << 30)) fake 1 --backend cuda "$@" out.tif
+    fake 0 --memory 60M "$@" out.tif
+    says "the GPU is not used: it needs"
+    expect 0 --backend cpu "$@" right.tif
+    same out.tif right.tif
+}
+
 # Nor is what was told of one that begins anew on the CPU.
 test_progress_of_a_device_that_is_lost() {
     slow

@@ -87,6 +87,9 @@ test_without_a_cache() {
     prints "cache     $PWD/open is not used: it belongs to another user, or others can write to it"
     CACHE=$PWD/out devices
     prints "cache     $PWD/out is not used: it is not a directory"
+    : >"$(printf 'o\033t')"
+    CACHE=$PWD/$(printf 'o\033t') devices
+    prints "cache     $PWD/o\\x1bt is not used: it is not a directory"
     ln -s . link
     CACHE=$PWD/link devices
     prints "cache     $PWD/link is not used: it is a symbolic link"

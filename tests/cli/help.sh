@@ -92,7 +92,7 @@ test_help_of_what_messages_name() {
     expect 0 help -f --out-dir
     prints "  -f, --filter CHAIN "
     prints "      --out-dir DIR "
-    for topic in -x --- -boundary --man; do
+    for topic in -x -fx --- -boundary --man; do
         expect 2 help "$topic"
         says "there is no filter, command or option '$topic'"
     done

@@ -78,6 +78,7 @@ test_two_sweeps_over_short_rows() {
 test_channels_slices_times_and_planes_beyond() {
     expect 0 -f gradient:output=components "$STACK" three.tif
     in_slabs 0 -f gaussian,perona-malik:iterations=2 three.tif
+    in_slabs 0 -f gaussian,perona-malik:k=3:iterations=2 three.tif
     in_slabs 0 --slices -f gaussian,perona-malik "$STACK"
     is_sanitized && return
     expect 0 -f gradient:output=components "$DATA/head-mri-plain.tif" plain.tif

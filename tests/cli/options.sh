@@ -183,6 +183,8 @@ test_fractions_in_integers_are_noted() {
         expect 0 -f structure-tensor:output=$output,gaussian --dtype uint8 "$SMALL" o.tif
         says "between -2 and 2 here, of which uint8 keeps whole ones alone"
     done
+    expect 0 -f structure-tensor:output=linear --dtype uint8 "$STACK" o.tif
+    says "between -2 and 2 here, of which uint8 keeps whole ones alone"
     expect 0 -f structure-tensor:output=coherence "$SMALL" o.png
     says "between -2 and 2 here, of which uint8 keeps whole ones alone"
     expect 0 -f structure-tensor:output=coherence "$SMALL" o.tif
@@ -378,6 +380,16 @@ test_progress() {
     says "volfilter: filtering: 100%, "
 }
 
+# One that takes a second to read is told of before.
+test_progress_of_long_pages() {
+    ! is_sanitized || return 0
+    sparse 8192 8192 1 long.mrc
+    expect 0 --progress json -f mean:radius=0 long.mrc o.mrc
+    head -n 1 err | grep -q '"done": 0,'
+    expect 0 --progress json -f mean:radius=0 "$STACK" o.mrc
+    ! grep -q '"done": 0,' err
+}
+
 test_options_stand_anywhere() {
     expect 0 "$SMALL" -f gaussian --threads=1 o.png
     cp "$SMALL" ./-dash.png
@@ -407,6 +419,11 @@ test_threads_have_all_places() {
     grep Cpus_allowed_list /proc/self/status >free
     same bound free
     unset OMP_NUM_THREADS
+    expect 0 --dry-run --explain -f gaussian "$STACK" o.tif
+    grep vector out >unbound
+    OMP_PLACES=threads expect 0 --dry-run --explain -f gaussian "$STACK" o.tif
+    grep vector out >bound
+    same unbound bound
     OMP_PLACES="{$(sed 's/.*:[[:space:]]*//; s/[-,].*//' free)}" expect 0 --dry-run --explain -f gaussian "$STACK" o.tif
     prints ", 1 thread"
 }
