@@ -86,8 +86,10 @@ enum vf_status vf_batch_name_output(const struct vf_command_line *line, struct v
         return vf_fail(error, VF_USAGE, "'%s' is a directory; name the files in it, or use --tree",
                        vf_short_path(file->in).text);
     if (line->tree && climbs(path))
-        return vf_fail(error, VF_USAGE, "'%s' contains '..', which with --tree would lead out of '%s'",
-                       vf_short_path(file->in).text, vf_short_path(line->out_dir).text);
+        return vf_fail(
+            error, VF_USAGE,
+            "'%s' contains '..', which with --tree would lead out of '%s'; name it by its full path",
+            vf_short_path(file->in).text, vf_short_path(line->out_dir).text);
     enum vf_format format;
     const char *dot = strrchr(base, '.');
     const size_t stem = dot != NULL && dot > base ? (size_t)(dot - path) : strlen(path);

@@ -102,11 +102,11 @@ static enum vf_status note_whole(void *context, const struct stat *whole, struct
                                      &file->note_error);
     if (file->noted == VF_OK || !about->in_place)
         return VF_OK;
-    return vf_fail(
-        error, file->noted,
-        "would replace its input, which --resume could then not tell from one that is to be filtered: "
-        "%.300s",
-        file->note_error.text);
+    return vf_fail(error, file->noted,
+                   "would replace its input, which --resume could then not tell from one that is to be "
+                   "filtered (--suffix "
+                   "gives results other names): %.300s",
+                   file->note_error.text);
 }
 
 /* The file is done with. */

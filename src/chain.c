@@ -61,7 +61,8 @@ static enum vf_status fail_unknown_param(const struct vf_filter *filter, const c
     for (int i = 0; i < filter->param_count; i++)
         vf_suggestion_consider_known(&suggestion, filter->params[i].name, filter->params[i].known_as);
     vf_suggestion_text(&suggestion, "", near, sizeof near);
-    if (suggestion.best == NULL) {
+    /* A letter or two, such as dt, is no option's beginning. */
+    if (suggestion.best == NULL && strlen(name) > 2) {
         vf_suggestion_consider_options(&suggestion);
         vf_suggestion_text(&suggestion, "--", near, sizeof near);
     }

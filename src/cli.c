@@ -291,21 +291,35 @@ static enum vf_status check_options_of_command(const struct vf_command_line *lin
     return VF_OK;
 }
 
-/* More than IN and OUT: a part of the chain or of an option, mostly, that has come apart by a blank. */
+/* What to do with a part of the chain that a blank has parted from it; NULL: the word is none. */
+static const char *remedy_of_part(const char *word)
+{
+    if (access(word, F_OK) == 0)
+        return NULL;
+    if (strchr(word, '=') != NULL)
+        return "parameters follow their filter: -f FILTER:KEY=VALUE";
+    return vf_filter_by_name(word, strcspn(word, ":,")) != NULL
+               ? "filters are joined by commas: -f FILTER,FILTER"
+               : NULL;
+}
+
+/* More than IN and OUT: mostly a part of the chain, or of an option, or several files. */
 static enum vf_status fail_too_many(const struct vf_command_line *line, struct vf_error *error)
 {
-    const char *remedy = "to filter several, use --out-dir DIR";
-    for (int i = 0; i < line->word_count - 1; i++) {
+    const char *missing = NULL, *remedy = NULL;
+    for (int i = 0; i < line->word_count && remedy == NULL; i++) {
         const char *word = line->words[i];
-        if (strcmp(word, "-") == 0 || access(word, F_OK) == 0)
-            continue;
-        if (strchr(word, '=') != NULL)
-            remedy = "parameters follow their filter: -f FILTER:KEY=VALUE";
-        return vf_fail(error, VF_USAGE,
-                       "%d files given, IN and OUT expected, and there is no file '%.80s'; %s",
-                       line->word_count, word, remedy);
+        const bool is_file = strcmp(word, "-") == 0 || access(word, F_OK) == 0;
+        remedy = remedy_of_part(word);
+        if (remedy != NULL || (!is_file && missing == NULL && i < line->word_count - 1))
+            missing = word;
     }
-    return vf_fail(error, VF_USAGE, "%d files given, IN and OUT expected; %s", line->word_count, remedy);
+    if (remedy == NULL)
+        remedy = "to filter several, use --out-dir DIR";
+    if (missing == NULL)
+        return vf_fail(error, VF_USAGE, "%d files given, IN and OUT expected; %s", line->word_count, remedy);
+    return vf_fail(error, VF_USAGE, "%d files given, IN and OUT expected, and there is no file '%.80s'; %s",
+                   line->word_count, missing, remedy);
 }
 
 static enum vf_status check_words(const struct vf_command_line *line, struct vf_error *error)

@@ -41,10 +41,12 @@ static enum vf_status check_names(const char *in, const char *out, bool dry_run,
     struct stat about;
     const bool exists = strcmp(out, "-") != 0 && stat(out, &about) == 0;
     if ((exists && S_ISDIR(about.st_mode)) || (out[0] != '\0' && out[strlen(out) - 1] == '/'))
-        return vf_fail(error, VF_USAGE, "%s is a directory; use --out-dir %s", out, out);
+        return vf_fail(error, VF_USAGE, "%s is a directory; use --out-dir %s", vf_short_path(out).text,
+                       vf_short_path(out).text);
     if (strcmp(out, "-") != 0 && (!exists || S_ISREG(about.st_mode)) && !vf_format_by_name(out, &format))
         return vf_fail(error, VF_USAGE,
-                       "%s: the extension names no output format; allowed: " VF_OUTPUT_ENDINGS, out);
+                       "%s: the extension names no output format; allowed: " VF_OUTPUT_ENDINGS,
+                       vf_short_path(out).text);
     if (strcmp(in, "-") == 0 && isatty(STDIN_FILENO))
         return vf_fail(error, VF_USAGE,
                        "standard input is a terminal, not an image; name a file or use '< FILE'");

@@ -31,8 +31,8 @@ static enum vf_status unknown_scheme(const char *name, struct vf_error *error)
         snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", all[0] != '\0' ? ", " : "",
                  (*scheme)->name);
     }
-    return vf_fail(error, VF_USAGE, "--scheme %s: the GPU has %s%s", name, all,
-                   vf_suggestion_text(&near, "", hint, sizeof hint));
+    return vf_fail(error, VF_USAGE, "--scheme %s: the GPU has %s%s", name[0] == '\0' ? "names none" : name,
+                   all, vf_suggestion_text(&near, "", hint, sizeof hint));
 }
 
 static enum vf_status read_variant(struct vf_forced *forced, const char *value, struct vf_error *error)

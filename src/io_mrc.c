@@ -87,7 +87,7 @@ static enum vf_status keep_headers(struct vf_reader *reader, const unsigned char
     tags->mrc_extended_bytes = extended;
     if (!vf_read_at(reader->fd, tags->mrc_extended, extended, VF_MRC_HEADER))
         return vf_fail(error, VF_FAILED, "its extended header cannot be read: %s",
-                       errno == 0 ? "the file ends too early" : vf_cause(errno));
+                       errno == 0 ? "the file ends too early; copy it again" : vf_cause(errno));
     return VF_OK;
 }
 
@@ -147,7 +147,7 @@ static enum vf_status mrc_open(struct vf_reader *reader, struct vf_error *error)
     reader->state = state;
     if (!vf_read_at(reader->fd, bytes, sizeof bytes, 0))
         return vf_fail(error, VF_FAILED, "its header of 1024 bytes cannot be read: %s",
-                       errno == 0 ? "the file ends too early" : vf_cause(errno));
+                       errno == 0 ? "the file ends too early; copy it again" : vf_cause(errno));
     VF_TRY(vf_mrc_parse(bytes, &header, &info->type, &state->stored, error));
     state->start = VF_MRC_HEADER + (uint64_t)header.extended;
     state->swapped = header.big_endian != machine_is_big_endian;
@@ -175,7 +175,8 @@ static enum vf_status read_section(struct vf_reader *reader, size_t page, void *
     const uint64_t at = state->start + page * (uint64_t)count * state->stored;
     if (!vf_read_at(reader->fd, plane, count * state->stored, at))
         return vf_fail(error, VF_FAILED, "section %zu: cannot be read at byte %llu: %s", page + 1,
-                       (unsigned long long)at, errno == 0 ? "the file ends too early" : vf_cause(errno));
+                       (unsigned long long)at,
+                       errno == 0 ? "the file ends too early; copy it again" : vf_cause(errno));
     if (state->swapped)
         vf_swap_bytes(plane, count, state->stored);
     if (info->half_floats)

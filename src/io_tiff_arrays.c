@@ -75,15 +75,20 @@ size_t vf_tiff_array_planes(const struct vf_info *info, const char *description)
 static enum vf_status check_samples(const struct vf_info *info, const char *axes, struct vf_error *error)
 {
     const size_t count = length_of(axes);
-    if (info->page_channels == 1 || count < 3 || strncmp(axes + count - 2, "YX", 2) != 0 ||
-        strchr("ZT", axes[count - 3]) == NULL)
+    if (info->page_channels == 1 || count < 3)
+        return VF_OK;
+    const bool is_last = strncmp(axes + count - 3, "YX", 2) == 0;
+    const char samples = is_last                                   ? axes[count - 1]
+                         : strncmp(axes + count - 2, "YX", 2) == 0 ? axes[count - 3]
+                                                                   : 'S';
+    if (strchr("ZT", samples) == NULL)
         return VF_OK;
     return vf_fail(error, VF_FAILED,
                    "the %zu samples of its pixels are %s, which tifffile took for colours; in Python: "
-                   "tifffile.imwrite(OUT, tifffile.imread(IN), photometric='minisblack', "
-                   "metadata={'axes': '%.*s'})",
-                   info->page_channels, axes[count - 3] == 'Z' ? "planes along z" : "time points", (int)count,
-                   axes);
+                   "tifffile.imwrite(OUT, %s, photometric='minisblack', metadata={'axes': '%.*s%cYX'})",
+                   info->page_channels, samples == 'Z' ? "planes along z" : "time points",
+                   is_last ? "numpy.moveaxis(tifffile.imread(IN), -1, -3)" : "tifffile.imread(IN)",
+                   (int)count - 3, axes, samples);
 }
 
 /* Where the axes of the pages are channels, planes and time points, how many of each there are, and in which

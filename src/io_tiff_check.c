@@ -48,8 +48,8 @@ static enum vf_status check_extents(const struct vf_reader *reader, TIFF *tif,
                            page + 1, kind, i + 1);
         if (layout->scheme == COMPRESSION_NONE && bytes < needed)
             return vf_fail(error, VF_FAILED,
-                           "page %zu: %s %u at byte %llu has %llu bytes where %llu are needed", page + 1,
-                           kind, i + 1, (unsigned long long)at, (unsigned long long)bytes,
+                           "page %zu: %s %u at byte %llu has %llu bytes where %llu are needed; copy it again",
+                           page + 1, kind, i + 1, (unsigned long long)at, (unsigned long long)bytes,
                            (unsigned long long)needed);
         if (layout->scheme == COMPRESSION_NONE)
             bytes = needed;

@@ -184,20 +184,30 @@ static enum vf_status find_type(const struct vf_tiff_layout *layout, enum vf_typ
                        "parts, or their magnitude, as float32 images");
     if (format == SAMPLEFORMAT_IEEEFP)
         return vf_fail(error, VF_FAILED,
-                       "holds %u-bit floating point; save it as float32: convert IN.tif -depth 32 "
-                       "-define quantum:format=floating-point OUT.tif",
+                       "holds %u-bit floating point; save it as float32 with the program that made it",
                        layout->bits);
     if (layout->bits > 32)
         return vf_fail(
             error, VF_FAILED,
             "holds %u-bit integers, which cannot be filtered; save it as float64 or as 32-bit integers",
             layout->bits);
-    return vf_fail(error, VF_FAILED,
-                   "has %u bit%s per sample%s are supported; convert it: convert IN.tif -depth %u OUT.tif",
-                   layout->bits, layout->bits == 1 ? "" : "s",
-                   format == SAMPLEFORMAT_INT ? " with a sign, but of these only 8, 16 or 32"
-                                              : ", but of integers only 8 to 16 or 32",
-                   layout->bits < 8 ? 8 : 16);
+    const char *const plural = layout->bits == 1 ? "" : "s";
+    if (format == SAMPLEFORMAT_UINT && layout->bits < 8)
+        return vf_fail(
+            error, VF_FAILED,
+            "has %u bit%s per sample, but of integers only 8 to 16 or 32 are supported; convert it, "
+            "which spreads its values over 0 to 255: convert IN.tif -depth 8 OUT.tif",
+            layout->bits, plural);
+    return vf_fail(
+        error, VF_FAILED,
+        "has %u bit%s per sample%s are supported; save it as %sint%d with the program that made it",
+        layout->bits, plural,
+        format == SAMPLEFORMAT_INT ? " with a sign, but of these only 8, 16 or 32"
+                                   : ", but of integers only 8 to 16 or 32",
+        format == SAMPLEFORMAT_INT ? "" : "u",
+        layout->bits < 8    ? 8
+        : layout->bits < 16 ? 16
+                            : 32);
 }
 
 enum vf_status vf_tiff_layout_understand(const struct vf_tiff_layout *layout, bool has_tables,

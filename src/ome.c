@@ -348,8 +348,7 @@ static void XMLCALL on_begin(void *context, const XML_Char *full_name, const XML
         const char *file = attribute(attributes, "MetadataFile");
         vf_ome_fail(
             p,
-            "says that the metadata is in another file, %.100s; join the files first: bfconvert %.100s "
-            "OUT.ome.tif",
+            "says that the metadata is in another file, %.100s; bfconvert %.100s OUT.ome.tif joins the files",
             file == NULL ? "?" : file, file == NULL ? "IN" : file);
     } else if (p->depth == 2 && strcmp(name, "Image") == 0) {
         p->image_depth = p->depth;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "io_tags.h"
 #include "ome_parse.h"
 #include "size.h"
 
@@ -112,7 +113,7 @@ enum vf_status vf_ome_check_planes(struct vf_ome_parsing *p)
     if (p->too_many)
         return vf_fail(p->error, VF_FAILED,
                        "its OME-XML gives %zu planes, %zu channels and %zu time points, but the file has %zu "
-                       "pages; if it was cut short, copy it again",
+                       "pages; " VF_PAGES_REMEDY,
                        ome->nz, ome->nc, ome->nt, p->directories);
     if (!p->has_storage)
         place_planes(p, 0, (const int64_t[3]){0, 0, 0}, plane_count(p));

@@ -179,9 +179,9 @@ static enum vf_status end_plane(struct table *t, struct vf_error *error)
         return VF_OK;
     if (t->planes > 0 && t->made != t->rows)
         return vf_fail(error, VF_USAGE,
-                       "line %zu: plane %zu ends here with %zu rows, but the first has %zu; all planes, "
+                       "line %zu: plane %zu ends here with %zu row%s, but the first has %zu; all planes, "
                        "separated by blank lines, need the same number of rows",
-                       t->line, t->planes + 1, t->made, t->rows);
+                       t->line, t->planes + 1, t->made, t->made == 1 ? "" : "s", t->rows);
     t->rows = t->made;
     t->planes++;
     t->made = 0;
@@ -197,9 +197,9 @@ static enum vf_status end_row(struct table *t, size_t count, struct vf_error *er
     t->made++;
     return count == t->across ? VF_OK
                               : vf_fail(error, VF_USAGE,
-                                        "line %zu: this row has %zu numbers, but the first (line %zu) has "
+                                        "line %zu: this row has %zu number%s, but the first (line %zu) has "
                                         "%zu; all rows need the same length",
-                                        t->line, count, t->row_line, t->across);
+                                        t->line, count, count == 1 ? "" : "s", t->row_line, t->across);
 }
 
 static enum vf_status read_lines(struct table *t, const char *at, struct vf_error *error)
@@ -217,6 +217,7 @@ static enum vf_status read_lines(struct table *t, const char *at, struct vf_erro
         at += strcspn(at, "\n");
         at += *at == '\n';
     }
+    t->line--;
     if (status == VF_OK)
         status = end_plane(t, error);
 out:

@@ -203,13 +203,18 @@ Test(io_arrays, arrays_whose_planes_are_samples)
 {
     static const struct {
         const char *description, *words; /* NULL: samples are what they seem to be */
-    } cases[] = {{"{\"shape\": [3, 5, 6], \"axes\": \"ZYX\"}", "are planes along z"},
-                 {"{\"shape\": [2, 3, 5, 6], \"axes\": \"TZYX\"}", "metadata={'axes': 'TZYX'}"},
-                 {"{\"shape\": [2, 3, 5, 6], \"axes\": \"ZTYX\"}", "are time points"},
-                 {"{\"shape\": [3, 5, 6], \"axes\": \"CYX\"}", NULL},
-                 {"{\"shape\": [2, 5, 6, 3], \"axes\": \"ZYXS\"}", NULL},
-                 {"{\"shape\": [3, 5, 6], \"axes\": \"YX", NULL},
-                 {"{\"shape\": [3, 5, 6]}", NULL}};
+    } cases[] = {
+        {"{\"shape\": [3, 5, 6], \"axes\": \"ZYX\"}", "are planes along z"},
+        {"{\"shape\": [2, 3, 5, 6], \"axes\": \"TZYX\"}", "metadata={'axes': 'TZYX'}"},
+        {"{\"shape\": [2, 3, 5, 6], \"axes\": \"ZTYX\"}", "are time points"},
+        {"{\"shape\": [5, 6, 3], \"axes\": \"YXZ\"}",
+         "numpy.moveaxis(tifffile.imread(IN), -1, -3), photometric='minisblack', metadata={'axes': 'ZYX'}"},
+        {"{\"shape\": [2, 5, 6, 3], \"axes\": \"TYXZ\"}", "metadata={'axes': 'TZYX'}"},
+        {"{\"shape\": [2, 5, 6, 3], \"axes\": \"ZYXT\"}", "are time points"},
+        {"{\"shape\": [3, 5, 6], \"axes\": \"CYX\"}", NULL},
+        {"{\"shape\": [2, 5, 6, 3], \"axes\": \"ZYXS\"}", NULL},
+        {"{\"shape\": [3, 5, 6], \"axes\": \"YX", NULL},
+        {"{\"shape\": [3, 5, 6]}", NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tiff_sample_write(sample_path("in.tif"), &(struct tiff_sample){.type = VF_U16,
                                                                        .nx = 6,

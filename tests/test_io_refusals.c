@@ -52,15 +52,24 @@ Test(io_refusals, the_base_is_fine)
     cr_assert_str_eq(sample_refusal(sample_path("in.tif")), "");
 }
 
+/* Of signed values, and of floating point, ImageMagick's convert makes others. */
 Test(io_refusals, kinds_of_numbers)
 {
     static const struct {
         uint16_t bits, format;
         const char *words;
     } cases[] = {
-        {1, 1, "1 bit |convert|-depth 8"},  {4, 1, "4 bits|-depth 8"},          {12, 2, "12 bits|-depth 16"},
-        {24, 1, "24 bits|-depth 16"},       {24, 3, "24-bit floating|float32"}, {7, 1, "7 bits"},
-        {64, 1, "64-bit integers|float64"}, {64, 5, "complex|magnitude"},       {64, 6, "complex"},
+        {1, 1, "1 bit |convert|-depth 8"},
+        {4, 1, "4 bits|over 0 to 255|-depth 8"},
+        {7, 1, "7 bits"},
+        {4, 2, "4 bits|with a sign|save it as int8 with"},
+        {12, 2, "12 bits|with a sign|save it as int16 with"},
+        {24, 1, "24 bits|save it as uint32 with"},
+        {24, 2, "24 bits|save it as int32 with"},
+        {24, 3, "24-bit floating|float32 with"},
+        {64, 1, "64-bit integers|float64"},
+        {64, 5, "complex|magnitude"},
+        {64, 6, "complex"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHANGED({TIFFTAG_BITSPERSAMPLE, TIFF_SHORT, 1, cases[i].bits},

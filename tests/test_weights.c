@@ -79,7 +79,9 @@ Test(weights, malformed_files_are_told_by_line)
 {
     expect_error("1 2 3\n4 5\n7 8 9\n", "line 2: this row has 2 numbers, but the first (line 1) has 3");
     expect_error("1\n2\n3\n\n# b\n4\n5\n\n6\n", "line 8: plane 2 ends here with 2 rows, but the first has 3");
-    expect_error("1\n2\n3\n\n4\n5\n", "line 7: plane 2 ends here with 2 rows");
+    expect_error("1\n2\n3\n\n4\n5\n", "line 6: plane 2 ends here with 2 rows");
+    expect_error("1\n2\n3\n\n4", "line 5: plane 2 ends here with 1 row, but");
+    expect_error("1 2 3\n4\n", "line 2: this row has 1 number, but");
     expect_error("1 2\n", "has 2 numbers in a row; an odd number is needed");
     expect_error("1\n2\n", "has 2 rows in a plane; an odd number");
     expect_error("1\n\n2\n", "has 2 planes, separated by blank lines; an odd number");

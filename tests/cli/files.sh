@@ -138,6 +138,7 @@ test_unreadable() {
 test_unknown_output_endings() {
     wrong "o.jpg: the extension names no output format; allowed: .tif, .tiff, .png, .mrc" -f gaussian "$SMALL" o.jpg
     wrong "o: the extension names no output format" -f gaussian "$SMALL" o
+    wrong "o.jpg: the extension names no output format" -f gaussian "$SMALL" "$(printf '%01400d' 0 | tr 0 /)o.jpg"
     : >empty
     expect 2 -f gaussian "$SMALL" empty
     says "empty: the extension names no output format"
@@ -330,8 +331,14 @@ test_mrc() {
     expect 0 --slices -f gaussian tilts.st o.st
     silent
     expect 0 --slices -f gaussian tilts.st o.preali
-    expect 0 --slices -f gaussian "$STACK" slices.mrc
+    expect 0 --slices -f gaussian "$DATA/head-mri-plain.tif" slices.mrc
     has slices.mrc image_stack true
+    # A volume that says how far its planes are apart is one still.
+    expect 0 --slices -f gaussian "$STACK" slices.mrc
+    silent
+    has slices.mrc image_stack false
+    "$VOLFILTER" info slices.mrc >out
+    prints "2e+07 x 2e+07 x 3e+07 A"
     # 20000 images in a cell of one section: no voxel is 20000 times as long as it is wide.
     {
         words 4 3 20000 0 0 0 0 4 3 1 1117782016 1114636288 1220739072 1119092736 1119092736 1119092736 1 2 3 0 0 0 0 0

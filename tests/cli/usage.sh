@@ -35,6 +35,9 @@ test_number_of_files() {
     wrong "3 files given, IN and OUT expected, and there is no file 'a.png'; to filter several" -f gaussian "$IMAGE" a.png b.png
     wrong "4 files given, IN and OUT expected, and there is no file 'sigma=2'; parameters follow their filter: -f FILTER:KEY=VALUE" \
         -f gaussian sigma=2 "$IMAGE" - a.png
+    wrong "3 files given, IN and OUT expected, and there is no file 'sigma=2'; parameters" -f gaussian "$IMAGE" a.png sigma=2
+    wrong "and there is no file 'gradient:sigma=2'; parameters follow" -f gaussian gradient:sigma=2 "$IMAGE" a.png
+    wrong "and there is no file 'gradient'; filters are joined by commas: -f FILTER,FILTER" -f gaussian "$IMAGE" a.png gradient
     wrong "no files given: volfilter -f CHAIN --out-dir DIR IN..." -f gaussian --out-dir d
     wrong "--suffix needs --out-dir" -f gaussian --suffix _g "$IMAGE" o.png
     wrong "--suffix=a/b is not understood" -f gaussian --out-dir d --suffix a/b "$IMAGE"
@@ -92,6 +95,7 @@ test_unknown_filters_and_parameters() {
     wrong "no parameter 'mode'; did you mean '--boundary'? its parameters: sigma" -f gaussian:mode=wrap "$IMAGE" o.png
     wrong "did you mean '--boundary'? a filter's parameters follow its name: -f eed:mode=VALUE" \
         -f gaussian --mode reflect "$IMAGE" o.png
+    wrong "srad: no parameter 'dt'; its parameters: iterations" -f srad:dt=1 "$IMAGE" o.png
     wrong "did you mean 'sigma'?" -f gaussian:radius=2 "$IMAGE" o.png
     wrong "did you mean 'radius'?" -f mean:size=3 "$IMAGE" o.png
     wrong "did you mean 'radius'?" -f median:ksize=3 "$IMAGE" o.png
