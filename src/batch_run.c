@@ -372,7 +372,7 @@ static void plan_all(struct runner *r)
     struct vf_error error;
     const char *out = NULL;
     double bytes = 0;
-    /* As if a file were in work all the time: the free memory is measured once. */
+    /* As if a file were in work all the time: its memory is looked at once. */
     const bool several = r->session->files > 1;
     if (several)
         vf_session_begin_work(r->session);

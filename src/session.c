@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "alloc.h"
+#include "clock.h"
 #include "memory.h"
 #include "processors.h"
 
@@ -62,13 +63,21 @@ void vf_session_close(struct vf_session *session)
 
 void vf_session_begin_work(struct vf_session *session)
 {
-    if (session->works++ > 0)
+    const double now = vf_now();
+    const bool is_first = session->works++ == 0;
+    if (!is_first && now < session->looked + 1)
         return;
-    session->base_bytes = vf_memory_resident();
-    session->processors = vf_processors();
-    vf_memory_spare_addresses();
-    /* Beside those that compute there are some that read and write. */
-    session->free_bytes = vf_memory_free(session->processors + 3);
+    const size_t held = vf_memory_resident();
+    if (is_first) {
+        session->base_bytes = held;
+        session->processors = vf_processors();
+        vf_memory_spare_addresses();
+    }
+    session->looked = now;
+    /* Beside threads that compute there are some that read and write. What files on their way hold is free
+     * for them. */
+    session->free_bytes = vf_memory_free(session->processors + 3) +
+                          (held > session->base_bytes ? held - session->base_bytes : 0);
 }
 
 void vf_session_end_work(struct vf_session *session)

@@ -25,10 +25,12 @@ struct vf_session {
     size_t told_count, told_room;
     size_t list_bytes; /* that the list of files takes */
     int works;         /* files on their way now */
-    /* When the first of them began: bytes of memory that the process held, and that were free, and the
-     * processors that it may use. */
-    size_t base_bytes, free_bytes;
+    /* When the first of them began: bytes of memory that the process held, and the processors that it may
+     * use. */
+    size_t base_bytes;
     int processors;
+    size_t free_bytes; /* for all that are on their way, when it was last looked at */
+    double looked;     /* vf_now() */
 };
 
 /* The device, looked for if need be, so that it can be planned for; NULL, and session->why, when there is

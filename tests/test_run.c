@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,6 +24,23 @@ static struct vf_chain chain;
 static struct vf_options options;
 static struct vf_work *work;
 static struct vf_error error;
+
+/* While files are on their way, once a second: others take memory, results in tmpfs do. */
+Test(run, free_memory_is_measured_again)
+{
+    session = (struct vf_session){.files = 9};
+    vf_session_begin_work(&session);
+    const size_t first = session.free_bytes;
+    const struct rlimit limit = {((rlim_t)vf_memory_resident() + (4 << 20)), RLIM_INFINITY};
+    cr_assert_eq(setrlimit(RLIMIT_DATA, &limit), 0);
+    vf_session_begin_work(&session);
+    cr_expect_eq(session.free_bytes, first);
+    session.looked -= 2;
+    vf_session_begin_work(&session);
+    cr_assert_eq(setrlimit(RLIMIT_DATA, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY}), 0);
+    cr_expect_lt(session.free_bytes, 64 << 20);
+    cr_expect_lt(session.free_bytes, first);
+}
 
 /* `memory` is beside what the process holds. */
 static void begin(size_t memory)
