@@ -47,7 +47,7 @@ static void tile(const struct vf_kernel_case *c, const struct vf_kernel_config *
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
     return (size_t)c->flow->sink_count * (size_t)config->block[1] * (size_t)packs_of_row(c, config) *
-           VF_VECTOR_BYTES;
+           VF_PACK_BYTES;
 }
 
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -112,8 +112,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     }
     const int written = (int)vf_type_size(c->sink_type[0]);
     traffic->written_sectors = fields * rows * vf_model_warp_sectors(0, written, columns);
-    traffic->global_wavefronts = (packs * reads * VF_VECTOR_BYTES + fields * cells * written) / VF_LINE_BYTES;
-    traffic->shared_wavefronts = (fields * packs + beside) * VF_VECTOR_BYTES / VF_LINE_BYTES;
+    traffic->global_wavefronts = (packs * reads * VF_PACK_BYTES + fields * cells * written) / VF_LINE_BYTES;
+    traffic->shared_wavefronts = (fields * packs + beside) * VF_PACK_BYTES / VF_LINE_BYTES;
     *(flow->is_double ? &traffic->double_ops : &traffic->float_ops) +=
         packs * pack * (c->operations - fields * flow->stage[1].taps->count) +
         fields * cells * flow->stage[1].taps->count;

@@ -161,7 +161,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const int written = (int)vf_type_size(c->sink_type[0]);
     traffic->written_sectors = s.fields * rows * vf_model_warp_sectors(0, written, s.columns);
     traffic->global_wavefronts =
-        (made / pack * reads * VF_VECTOR_BYTES + s.fields * cells * written) / VF_LINE_BYTES;
+        (made / pack * reads * VF_PACK_BYTES + s.fields * cells * written) / VF_LINE_BYTES;
     /* Of a field: what is made, what lines along x take of it and put, what lines along y take. */
     const double along = 1 + 2.0 * s.border / s.row_run, down = 1 + 2.0 * reach_y / s.run;
     traffic->shared_wavefronts = s.fields * (made + summed_rows * (along + 1) + cells * down) *

@@ -16,7 +16,7 @@
 
 #define VF_KERNEL_FIELDS 16      /* the most inputs, and the most outputs, of a kernel */
 #define VF_KERNEL_MOST_FIELDS 96 /* the most fields of its flow */
-#define VF_VECTOR_BYTES 16       /* of a pack: cells side by side that a thread moves at once */
+#define VF_PACK_BYTES 16         /* of a pack: cells side by side that a thread moves at once */
 #define VF_GATE_BYTES 16         /* of shared memory: what a barrier of kernels/device_gate.h takes */
 
 struct vf_kernel_traffic; /* src/model.h */
@@ -163,8 +163,7 @@ enum { VF_MOST_STREAM = 1 << 30 };
 const char *vf_gpu_scheme_forbids(const struct vf_gpu_scheme *scheme, const struct vf_kernel_case *c,
                                   const struct vf_gpu *gpu, const struct vf_kernel_config *config);
 
-/* Bytes of the compute type; cells of a pack, of VF_PACK_BYTES. */
-#define VF_PACK_BYTES 16
+/* Bytes of the compute type; cells of a pack. */
 size_t vf_kernel_element(const struct vf_kernel_case *c);
 int vf_kernel_pack(const struct vf_kernel_case *c);
 

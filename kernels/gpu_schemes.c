@@ -264,7 +264,7 @@ size_t vf_kernel_element(const struct vf_kernel_case *c)
 
 int vf_kernel_pack(const struct vf_kernel_case *c)
 {
-    return VF_VECTOR_BYTES / (int)vf_kernel_element(c);
+    return VF_PACK_BYTES / (int)vf_kernel_element(c);
 }
 
 bool vf_kernel_moves(const struct vf_kernel_case *c, int cells)

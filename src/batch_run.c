@@ -4,7 +4,6 @@
 #include <libgen.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "output_file.h"
 #include "progress.h"
 #include "size.h"
+#include "team.h"
 
 /* The most files that are read, and written, at once; beyond four little is gained
  * (tests/bench/journal_cpu.md, 2026-11-26). */
@@ -146,16 +146,12 @@ static void *run_step(void *context)
     return NULL;
 }
 
-/* Starts a step in a thread; if there can be no more threads, does it now. Signals go to the main thread. */
+/* Starts a step in a thread; if there can be no more threads, does it now. */
 static void start_step(struct on_the_way *file,
                        enum vf_status (*step)(struct vf_work *work, struct vf_error *error))
 {
-    sigset_t all, before;
     file->step = step;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    file->started = pthread_create(&file->thread, NULL, run_step, file) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    file->started = vf_thread_start(&file->thread, run_step, file) == 0;
     if (!file->started)
         run_step(file);
 }

@@ -103,16 +103,12 @@ static enum vf_status read_item(struct vf_link *link, char *item, bool is_first,
     const struct vf_filter *filter = link->filter;
     char names[256];
     char *equals = strchr(item, '=');
-    if (equals != NULL) {
+    if (equals != NULL)
         *equals = '\0';
-        int index = param_index(filter, item);
-        return index < 0 ? fail_unknown_param(filter, item, error)
-                         : set_param(link, index, equals + 1, error);
-    }
     int index = param_index(filter, item);
     if (index >= 0)
-        return set_param(link, index, "", error);
-    if (filter->param_count == 0)
+        return set_param(link, index, equals != NULL ? equals + 1 : "", error);
+    if (equals != NULL || filter->param_count == 0)
         return fail_unknown_param(filter, item, error);
     if (is_first && item[0] != '\0')
         return set_param(link, 0, item, error);

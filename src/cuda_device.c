@@ -142,7 +142,7 @@ static enum vf_status take(struct vf_cuda *cuda, int ordinal, struct vf_error *e
     cuda->gpu.tuning = &cuda->tuning;
     find_precompiled(cuda);
 out:
-    return status == VF_OK ? VF_OK : VF_DEVICE;
+    return status;
 }
 
 /* The fastest of those that were not tried and can be described. The message is that of the last; where none
@@ -193,7 +193,7 @@ static enum vf_status find_device(struct vf_cuda *cuda, struct vf_error *error)
     rate_devices(cuda);
     return take_next(cuda, error);
 out:
-    return started == CUDA_ERROR_NO_DEVICE || started == CUDA_ERROR_STUB_LIBRARY ? VF_FAILED : VF_DEVICE;
+    return started == CUDA_ERROR_NO_DEVICE || started == CUDA_ERROR_STUB_LIBRARY ? VF_FAILED : status;
 }
 
 enum vf_status vf_cuda_find(struct vf_cuda **found, struct vf_error *error)
@@ -241,7 +241,7 @@ static enum vf_status make_context(struct vf_cuda *cuda, struct vf_error *error)
     } else
         look_at_free_memory(cuda);
 out:
-    return status == VF_OK ? VF_OK : VF_DEVICE;
+    return status;
 }
 
 enum vf_status vf_cuda_start(struct vf_cuda *cuda, struct vf_error *error)
@@ -571,5 +571,5 @@ enum vf_status vf_cuda_kernel_start(const struct vf_cuda_api *api, const struct 
             ? api->cuLaunchKernelEx(&config, kernel->function, params, NULL)
             : api->cuLaunchKernel(kernel->function, blocks[0], blocks[1], blocks[2], threads[0], threads[1],
                                   threads[2], config.sharedMemBytes, stream, params, NULL);
-    return vf_cuda_check(api, result, "launching a kernel", error) == VF_OK ? VF_OK : VF_DEVICE;
+    return vf_cuda_check(api, result, "launching a kernel", error);
 }

@@ -141,5 +141,5 @@ enum vf_status vf_cuda_check(const struct vf_cuda_api *api, CUresult result, con
         return VF_OK;
     if (api->cuGetErrorString(result, &text) != CUDA_SUCCESS || text == NULL)
         text = "unknown error";
-    return vf_fail(error, VF_FAILED, "%s: %s (error %d)", what, text, result);
+    return vf_fail(error, VF_DEVICE, "%s: %s (error %d)", what, text, result);
 }

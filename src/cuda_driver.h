@@ -193,8 +193,8 @@ void vf_cuda_api_close(struct vf_cuda_api *api);
 enum vf_status vf_nvrtc_api_open(struct vf_nvrtc_api *api, struct vf_error *error);
 void vf_nvrtc_api_close(struct vf_nvrtc_api *api);
 
-/* VF_OK for CUDA_SUCCESS; else a message: "what: the driver's text (error N)". Out of device memory too is
- * VF_FAILED; who must tell it apart looks at `result`. */
+/* VF_OK for CUDA_SUCCESS; else VF_DEVICE and a message: "what: the driver's text (error N)". So it is out of
+ * device memory too; who must tell that apart looks at `result`. */
 enum vf_status vf_cuda_check(const struct vf_cuda_api *api, CUresult result, const char *what,
                              struct vf_error *error);
 

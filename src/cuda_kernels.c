@@ -20,7 +20,7 @@
 /* A compiled kernel that is predicted this much slower than the next candidate gives way to it. */
 #define PATIENCE 1.15
 
-#define TRY_CUDA(call, what) VF_TRY(vf_cuda_device_check(&cuda->api, cuda->api.call, what, error))
+#define TRY_CUDA(call, what) VF_TRY(vf_cuda_check(&cuda->api, cuda->api.call, what, error))
 
 /* ---- parameters ---- */
 
@@ -58,8 +58,8 @@ static enum vf_status fill_args(struct vf_cuda_launch *kernel, struct vf_cuda *c
     memset(kernel->args, 0, sizeof *kernel->args + bytes);
     fill_params(&kernel->work.flow, kernel->args + 1);
     if (in_memory) {
-        VF_TRY(vf_cuda_device_check(&cuda->api, vf_cuda_take(cuda, &kernel->table, bytes),
-                                    "allocating device memory", error));
+        VF_TRY(vf_cuda_check(&cuda->api, vf_cuda_take(cuda, &kernel->table, bytes),
+                             "allocating device memory", error));
         TRY_CUDA(cuMemcpyHtoDAsync(kernel->table, kernel->args + 1, bytes, stream), "uploading parameters");
         /* They are not pinned, and may be freed before the kernel runs. */
         TRY_CUDA(cuStreamSynchronize(stream), "uploading parameters");

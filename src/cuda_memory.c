@@ -1,7 +1,6 @@
 #include "cuda_memory.h"
 
 #include "alloc.h"
-#include "size.h"
 
 /* Runs that are on their way may use it. */
 static void free_memory(struct vf_cuda *cuda, CUdeviceptr address)
@@ -80,18 +79,16 @@ void vf_cuda_free_kept(struct vf_cuda *cuda)
     cuda->block_count = used;
 }
 
-void *vf_cuda_host_room(struct vf_cuda *cuda, size_t count, size_t bytes, struct vf_error *error)
+void *vf_cuda_host_room(struct vf_cuda *cuda, size_t bytes, struct vf_error *error)
 {
     struct vf_cuda_host *host = &cuda->host;
-    size_t all = 0;
-    if (host->data != NULL && vf_size_mul(count, bytes, &all) && all <= host->bytes)
+    if (host->data != NULL && bytes <= host->bytes)
         return host->data;
     vf_cuda_free_host(cuda);
-    host->pinned =
-        vf_size_mul(count, bytes, &all) && cuda->api.cuMemHostAlloc(&host->data, all, 0) == CUDA_SUCCESS;
+    host->pinned = cuda->api.cuMemHostAlloc(&host->data, bytes, 0) == CUDA_SUCCESS;
     if (!host->pinned)
-        host->data = vf_alloc(count, bytes, "buffers for transfers", error);
-    host->bytes = host->data != NULL ? all : 0;
+        host->data = vf_alloc(bytes, 1, "buffers for transfers", error);
+    host->bytes = host->data != NULL ? bytes : 0;
     return host->data;
 }
 

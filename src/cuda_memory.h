@@ -18,10 +18,9 @@ size_t vf_cuda_kept_bytes(const struct vf_cuda *cuda);
 /* Frees them. */
 void vf_cuda_free_kept(struct vf_cuda *cuda);
 
-/* The device's one block of host memory for transfers, of at least `count` times `bytes`: pinned, or plain
- * where no more can be pinned. Who had it before is done with it. NULL, and a message, where there is no
- * memory. */
-void *vf_cuda_host_room(struct vf_cuda *cuda, size_t count, size_t bytes, struct vf_error *error);
+/* The device's one block of host memory for transfers, of at least `bytes`: pinned, or plain where no more
+ * can be pinned. Who had it before is done with it. NULL, and a message, where there is no memory. */
+void *vf_cuda_host_room(struct vf_cuda *cuda, size_t bytes, struct vf_error *error);
 
 /* Before the device is closed. */
 void vf_cuda_free_host(struct vf_cuda *cuda);

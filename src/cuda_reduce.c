@@ -28,7 +28,7 @@ struct values {
     size_t pitch, plane, element;
 };
 
-#define TRY_CUDA(call, what) VF_TRY(vf_cuda_device_check(&v->cuda->api, v->cuda->api.call, what, error))
+#define TRY_CUDA(call, what) VF_TRY(vf_cuda_check(&v->cuda->api, v->cuda->api.call, what, error))
 
 /* kernels/reduce.cu's VfArgs. */
 struct args {
@@ -239,8 +239,8 @@ static enum vf_status reduce_on_device(const struct values *v, struct vf_reducer
     result = vf_alloc(kernel.out_bytes, 1, "a reduction's result", error);
     if (result == NULL)
         return VF_FAILED;
-    VF_TRY(vf_cuda_device_check(&v->cuda->api, vf_cuda_take(v->cuda, &out, kernel.out_bytes),
-                                "allocating device memory", error));
+    VF_TRY(vf_cuda_check(&v->cuda->api, vf_cuda_take(v->cuda, &out, kernel.out_bytes),
+                         "allocating device memory", error));
     TRY_CUDA(cuMemsetD8Async(out, 0, kernel.out_bytes, v->stream), "clearing memory");
     VF_TRY(launch_all(&kernel, v, &box, out, error));
     TRY_CUDA(cuMemcpyDtoHAsync(result, out, kernel.out_bytes, v->stream), "downloading a reduction");

@@ -9,8 +9,7 @@
 /* Of free device memory: what is asked for; the rest is the driver's. */
 #define MEMORY_SHARE 0.92
 
-#define TRY_CUDA(call, what) \
-    VF_TRY(vf_cuda_device_check(&sweep->cuda->api, sweep->cuda->api.call, what, error))
+#define TRY_CUDA(call, what) VF_TRY(vf_cuda_check(&sweep->cuda->api, sweep->cuda->api.call, what, error))
 
 /* ---- transfers ---- */
 
@@ -132,7 +131,7 @@ static enum vf_status end_put_off(struct vf_cuda *cuda, struct vf_error *error)
     if (run->mark[3] == NULL)
         return VF_OK;
     const enum vf_status status =
-        vf_cuda_device_check(&cuda->api, cuda->api.cuEventSynchronize(run->mark[3]), "filtering", error);
+        vf_cuda_check(&cuda->api, cuda->api.cuEventSynchronize(run->mark[3]), "filtering", error);
     if (status == VF_OK)
         vf_cuda_add_times(cuda, run->mark);
     if (status == VF_OK && run->progress != NULL)

@@ -6,8 +6,7 @@
 #include "cuda_memory.h"
 #include "size.h"
 
-#define TRY_CUDA(call, what) \
-    VF_TRY(vf_cuda_device_check(&sweep->cuda->api, sweep->cuda->api.call, what, error))
+#define TRY_CUDA(call, what) VF_TRY(vf_cuda_check(&sweep->cuda->api, sweep->cuda->api.call, what, error))
 
 /* ---- jobs ---- */
 
@@ -57,7 +56,7 @@ enum vf_status vf_cuda_field_alloc(struct vf_cuda *cuda, ptrdiff_t nx, ptrdiff_t
         return VF_OK;
     const CUresult result = vf_cuda_take(cuda, field, bytes);
     *fits = result != CUDA_ERROR_OUT_OF_MEMORY;
-    return *fits ? vf_cuda_device_check(&cuda->api, result, "allocating device memory", error) : VF_OK;
+    return *fits ? vf_cuda_check(&cuda->api, result, "allocating device memory", error) : VF_OK;
 }
 
 void vf_cuda_field_free(struct vf_cuda *cuda, CUdeviceptr *field)
@@ -209,13 +208,12 @@ static enum vf_status clear_padding(struct vf_cuda_sweep *sweep, CUdeviceptr dat
 {
     const size_t element = vf_type_size(type), row = (size_t)sweep->job->nx * element;
     const size_t pitch = sweep->pitch * element;
-    return row == pitch
-               ? VF_OK
-               : vf_cuda_device_check(&sweep->cuda->api,
-                                      sweep->cuda->api.cuMemsetD2D8Async(data + row, pitch, 0, pitch - row,
-                                                                         (size_t)(sweep->job->ny * planes),
-                                                                         sweep->stream),
-                                      "clearing memory", error);
+    return row == pitch ? VF_OK
+                        : vf_cuda_check(&sweep->cuda->api,
+                                        sweep->cuda->api.cuMemsetD2D8Async(data + row, pitch, 0, pitch - row,
+                                                                           (size_t)(sweep->job->ny * planes),
+                                                                           sweep->stream),
+                                        "clearing memory", error);
 }
 
 enum vf_status vf_cuda_sweep_take(struct vf_cuda_sweep *sweep, ptrdiff_t room, bool *fits,
@@ -337,9 +335,8 @@ out:
 
 enum vf_status vf_cuda_sweep_mark(struct vf_cuda_sweep *sweep, int index, struct vf_error *error)
 {
-    return vf_cuda_device_check(&sweep->cuda->api,
-                                sweep->cuda->api.cuEventRecord(sweep->mark[index], sweep->stream),
-                                "recording an event", error);
+    return vf_cuda_check(&sweep->cuda->api, sweep->cuda->api.cuEventRecord(sweep->mark[index], sweep->stream),
+                         "recording an event", error);
 }
 
 void vf_cuda_add_times(struct vf_cuda *cuda, CUevent const mark[4])
@@ -443,7 +440,7 @@ enum vf_status vf_cuda_sweep_open(struct vf_cuda_sweep *sweep, struct vf_cuda *c
     set_up(sweep, cuda, plan, job);
     const size_t row_bytes = (size_t)job->nx * widest(sweep);
     VF_TRY(alloc_tables(sweep, error));
-    VF_TRY(vf_cuda_enter(cuda, error) == VF_OK ? VF_OK : VF_DEVICE);
+    VF_TRY(vf_cuda_enter(cuda, error));
     if (straight || cuda->stream == NULL)
         TRY_CUDA(cuStreamCreate(straight ? &sweep->stream : &cuda->stream, CU_STREAM_NON_BLOCKING),
                  "creating a stream");

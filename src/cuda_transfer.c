@@ -15,14 +15,7 @@
  * device has the rest. And threads that copy, at most: more of them only wait for memory. */
 enum { AHEAD = 2, MOST_COPIERS = 8 };
 
-#define TRY_CUDA(call, what) \
-    VF_TRY(vf_cuda_device_check(&staging->cuda->api, staging->cuda->api.call, what, error))
-
-enum vf_status vf_cuda_device_check(const struct vf_cuda_api *api, CUresult result, const char *what,
-                                    struct vf_error *error)
-{
-    return vf_cuda_check(api, result, what, error) == VF_OK ? VF_OK : VF_DEVICE;
-}
+#define TRY_CUDA(call, what) VF_TRY(vf_cuda_check(&staging->cuda->api, staging->cuda->api.call, what, error))
 
 enum vf_status vf_staging_open(struct vf_staging *staging, struct vf_cuda *cuda, CUstream stream,
                                size_t largest, size_t row_bytes, struct vf_team *team, int threads,
@@ -37,7 +30,7 @@ enum vf_status vf_staging_open(struct vf_staging *staging, struct vf_cuda *cuda,
                                    .team = team,
                                    .threads = threads,
                                    .bytes = bytes > row_bytes ? bytes : row_bytes};
-    staging->data = vf_cuda_host_room(cuda, VF_STAGING_BUFFERS, staging->bytes, error);
+    staging->data = vf_cuda_host_room(cuda, VF_STAGING_BUFFERS * staging->bytes, error);
     if (staging->data == NULL)
         status = VF_FAILED;
     VF_TRY(status);
@@ -99,9 +92,9 @@ static enum vf_status transfer_straight(struct vf_staging *staging, const struct
         n = 1;
         while (z + n < count && (char *)plane[z + n] == (char *)plane[z] + (size_t)n * bytes)
             n++;
-        status = vf_cuda_device_check(
-            &staging->cuda->api, transfer(staging, planes, z * planes->rows, n * planes->rows, plane[z], out),
-            out ? "downloading" : "uploading", error);
+        status = vf_cuda_check(&staging->cuda->api,
+                               transfer(staging, planes, z * planes->rows, n * planes->rows, plane[z], out),
+                               out ? "downloading" : "uploading", error);
     }
     return status;
 }
@@ -186,10 +179,10 @@ static enum vf_status start_piece(const struct pump *pump, ptrdiff_t piece, stru
     const struct vf_staging *staging = pump->staging;
     const char *const what = pump->out ? "downloading" : "uploading";
     enum vf_status status;
-    VF_TRY(vf_cuda_device_check(&staging->cuda->api,
-                                transfer(staging, pump->planes, piece * pump->piece, rows_of(pump, piece),
-                                         buffer(pump, piece), pump->out),
-                                what, error));
+    VF_TRY(vf_cuda_check(&staging->cuda->api,
+                         transfer(staging, pump->planes, piece * pump->piece, rows_of(pump, piece),
+                                  buffer(pump, piece), pump->out),
+                         what, error));
     TRY_CUDA(cuEventRecord(*done(pump, piece), staging->stream), what);
 out:
     return status;
@@ -198,9 +191,8 @@ out:
 static enum vf_status wait_for_device(const struct pump *pump, ptrdiff_t piece, struct vf_error *error)
 {
     const struct vf_staging *staging = pump->staging;
-    return vf_cuda_device_check(&staging->cuda->api,
-                                staging->cuda->api.cuEventSynchronize(*done(pump, piece)),
-                                pump->out ? "waiting for a download" : "waiting for an upload", error);
+    return vf_cuda_check(&staging->cuda->api, staging->cuda->api.cuEventSynchronize(*done(pump, piece)),
+                         pump->out ? "waiting for a download" : "waiting for an upload", error);
 }
 
 /* Kernels come before a download's first piece: nobody waits awake for them. */

@@ -7,10 +7,6 @@
 #include "error.h"
 #include "team.h"
 
-/* Like vf_cuda_check, but a failure is VF_DEVICE. */
-enum vf_status vf_cuda_device_check(const struct vf_cuda_api *api, CUresult result, const char *what,
-                                    struct vf_error *error);
-
 enum { VF_STAGING_BUFFERS = 4 };
 
 /* The most bytes of all buffers together, unless rows are longer. Pinning memory takes long (half a

@@ -4,6 +4,7 @@
 
 #include "alloc.h"
 #include "cuda_run.h"
+#include "interrupt.h"
 #include "prepass.h"
 #include "size.h"
 
@@ -130,7 +131,7 @@ static struct vf_job job_of(const struct vf_execution *x, const struct vf_run *r
                            .room = room,
                            .progress = x->progress,
                            .progress_context = x->progress_context,
-                           .stop = x->stop};
+                           .stop = &vf_interrupted};
 }
 
 static enum vf_status run_job(const struct vf_execution *x, const struct vf_run *run, struct vf_job *job,

@@ -2,8 +2,6 @@
 #ifndef VF_EXECUTE_H
 #define VF_EXECUTE_H
 
-#include <stdatomic.h>
-
 #include "cuda_device.h"
 #include "plan.h"
 #include "volume.h"
@@ -17,7 +15,6 @@ struct vf_execution {
     size_t channels;       /* of `in`, from the first on: those that are filtered */
     void (*progress)(void *context, size_t voxels);
     void *progress_context;
-    const atomic_int *stop;
     struct vf_team *team; /* whose threads compute; NULL: their own */
     double *value;        /* where the global values go, [channel][vf_plan_value_count]; may be NULL */
     size_t spare_bytes;   /* memory beside what is planned: for what the GPU has no room for, or fails at */

@@ -281,12 +281,6 @@ enum vf_status vf_reader_read_pages(struct vf_reader *reader, size_t first, size
     return vf_in_file(error, status, reader->name);
 }
 
-enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[],
-                              struct vf_error *error)
-{
-    return vf_reader_read_pages(reader, page, 1, planes, 1, error);
-}
-
 size_t vf_reader_bytes(const struct vf_reader *reader, int threads)
 {
     return reader->codec->read_bytes == NULL ? 0 : reader->codec->read_bytes(reader, threads);
@@ -294,7 +288,7 @@ size_t vf_reader_bytes(const struct vf_reader *reader, int threads)
 
 size_t vf_reader_row_block(const struct vf_reader *reader)
 {
-    return reader->codec->read_rows == NULL ? 0 : reader->row_block;
+    return reader->row_block;
 }
 
 enum vf_status vf_reader_read_rows(struct vf_reader *reader, size_t y, size_t count, void *const planes[],
@@ -414,12 +408,6 @@ enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, siz
         return fail_writing(writer, status, error);
     writer->next_page += count;
     return VF_OK;
-}
-
-enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void *const planes[],
-                               struct vf_error *error)
-{
-    return vf_writer_write_pages(writer, page, 1, planes, 1, error);
 }
 
 size_t vf_writer_bytes(enum vf_format format, const struct vf_info *result, int threads)

@@ -102,13 +102,9 @@ size_t vf_info_pages_at_once(const struct vf_info *info, int threads);
 /* As many blocks of `block` rows (see vf_reader_row_block) as have 4 MiB, in rows. */
 size_t vf_info_rows_at_once(const struct vf_info *info, size_t block);
 
-/* Decodes page `page`, of a PNG once: channel k of the page goes to planes[k] (ny * nx elements of
+/* Decodes pages first to first + count - 1, of a PNG its page once, on up to `threads` threads, each strip or
+ * tile by one of them: channel k of page first + i goes to planes[i * page_channels + k] (ny * nx elements of
  * info->type, native order). Short or corrupt data is an error that names file, page and offset or strip. */
-enum vf_status vf_reader_read(struct vf_reader *reader, size_t page, void *const planes[],
-                              struct vf_error *error);
-
-/* Decodes pages first to first + count - 1 on up to `threads` threads, each strip or tile by one of them:
- * channel k of page first + i goes to planes[i * page_channels + k]. */
 enum vf_status vf_reader_read_pages(struct vf_reader *reader, size_t first, size_t count,
                                     void *const planes[], int threads, struct vf_error *error);
 
@@ -184,13 +180,9 @@ enum vf_status vf_writer_open(struct vf_writer **writer, const char *path, enum 
                               const struct vf_info *result, const struct vf_output_options *options,
                               struct vf_error *error);
 
-/* Pages are written with c fastest, then z, then t, whatever their order in the file becomes; planes as in
- * vf_reader_read. */
-enum vf_status vf_writer_write(struct vf_writer *writer, size_t page, const void *const planes[],
-                               struct vf_error *error);
-
-/* The same of pages first to first + count - 1, compressed on up to `threads` threads; planes as in
- * vf_reader_read_pages. The file is the same whatever their number. */
+/* Writes pages first to first + count - 1, compressed on up to `threads` threads; the file is the same
+ * whatever their number. Pages come with c fastest, then z, then t, whatever their order in the file becomes;
+ * planes as in vf_reader_read_pages. */
 enum vf_status vf_writer_write_pages(struct vf_writer *writer, size_t first, size_t count,
                                      const void *const planes[], int threads, struct vf_error *error);
 

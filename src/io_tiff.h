@@ -155,6 +155,10 @@ void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info
 enum { VF_TIFF_STK_PLANES = 33629, VF_TIFF_LSM = 34412, VF_TIFF_IJ_COUNTS = 50838, VF_TIFF_IJ_DATA };
 size_t vf_tiff_stk_planes(TIFF *tif); /* 0: it has none */
 
+/* The values of a private tag, and how many; NULL: there are none, or of another type than `type`, which is
+ * TIFF_ANY for any: libtiff takes unknown tags with the type that the file gives them. */
+const void *vf_tiff_private_field(TIFF *tif, uint32_t tag, TIFFDataType type, uint32_t *count);
+
 /* Writes the directory whose fields are set, of one strip of `page_bytes`, and where the first plane goes:
  * the data are then the caller's. On failure errno or libtiff's message says why. */
 bool vf_tiff_begin_planes(TIFF *tif, int fd, bool big_endian, bool big, uint64_t page_bytes, uint64_t *start);

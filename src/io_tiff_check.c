@@ -18,11 +18,6 @@ enum { STRILE_ENTRY = 4 };
  * it reads take a second. Images have less than 50, and FEW are read at once. */
 enum { FEW_ENTRIES = 256, MOST_CROWDED = 5 * 4096 * 4096 };
 
-static enum vf_status fail_page(struct vf_error *error, size_t page, const char *what)
-{
-    return vf_fail(error, VF_FAILED, "page %zu: %s", page + 1, what);
-}
-
 /* Uncompressed data must be there; that compressed data is whole shows when it is decoded. `needed` is what a
  * strip or tile takes: some writers state more for the last one than they write. */
 static enum vf_status check_extents(const struct vf_reader *reader, TIFF *tif,
@@ -70,7 +65,7 @@ static enum vf_status check_sizes(const struct vf_reader *reader, TIFF *tif,
     const unsigned ratio = vf_tiff_codec_by_scheme(layout->scheme)->ratio;
     vf_tiff_layout_sizes(layout, &page_bytes, &strile);
     if (layout->tile_width == 0 || layout->tile_height == 0)
-        return fail_page(error, page, "its strips or tiles have no pixels");
+        return vf_fail(error, VF_FAILED, "page %zu: its strips or tiles have no pixels", page + 1);
     /* Tiles reach beyond small images, by a little. */
     const size_t most = page_bytes / 4 < (size_t)4 << 20 ? (size_t)16 << 20 : page_bytes * 4;
     if (layout->tiled && strile > most)

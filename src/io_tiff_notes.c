@@ -155,26 +155,13 @@ static bool has_description(TIFF *tif)
            strstr(text, "<OME") == NULL;
 }
 
-/* How many values a private tag has, and where they are; 0: there is none. */
-static size_t private_values(TIFF *tif, uint32_t tag, const unsigned char **values)
-{
-    const TIFFField *field = TIFFFieldWithTag(tif, tag);
-    const void *data = NULL;
-    uint32_t count = 0;
-    if (field == NULL || !TIFFFieldPassCount(field) || TIFFFieldReadCount(field) != TIFF_VARIABLE2 ||
-        !TIFFGetField(tif, tag, &count, &data))
-        return 0;
-    *values = data;
-    return count;
-}
-
 /* CZ_LSMINFO, little-endian, in which DimensionZ is at byte 16, DimensionTime at 24. */
 static void look_at_lsm(TIFF *tif, struct vf_tiff_unread *unread)
 {
     enum { AT_PLANES = 16, AT_TIMES = 24, LEAST = 28 };
-    const unsigned char *values;
-    if (private_values(tif, VF_TIFF_LSM, &values) < LEAST ||
-        TIFFFieldDataType(TIFFFieldWithTag(tif, VF_TIFF_LSM)) != TIFF_BYTE)
+    uint32_t count;
+    const unsigned char *values = vf_tiff_private_field(tif, VF_TIFF_LSM, TIFF_BYTE, &count);
+    if (values == NULL || count < LEAST)
         return;
     unread->lsm_planes = vf_number_of_bytes(values + AT_PLANES, 4, false);
     unread->lsm_times = vf_number_of_bytes(values + AT_TIMES, 4, false);
@@ -222,6 +209,6 @@ void vf_tiff_note(TIFF *tif, const struct vf_tiff_unread *unread, struct vf_info
 
 size_t vf_tiff_stk_planes(TIFF *tif)
 {
-    const unsigned char *values;
-    return private_values(tif, VF_TIFF_STK_PLANES, &values);
+    uint32_t count;
+    return vf_tiff_private_field(tif, VF_TIFF_STK_PLANES, TIFF_ANY, &count) != NULL ? count : 0;
 }

@@ -23,13 +23,13 @@ static enum vf_status read_texts(TIFF *tif, struct vf_tags *tags, struct vf_erro
     return VF_OK;
 }
 
-/* libtiff takes unknown tags with the type that the file gives them: only the right one is ours. */
-static const void *own_field(TIFF *tif, uint32_t tag, TIFFDataType type, uint32_t *count)
+const void *vf_tiff_private_field(TIFF *tif, uint32_t tag, TIFFDataType type, uint32_t *count)
 {
     const TIFFField *field = TIFFFieldWithTag(tif, tag);
     void *data = NULL;
-    if (field == NULL || TIFFFieldDataType(field) != type || !TIFFFieldPassCount(field) ||
-        TIFFFieldReadCount(field) != TIFF_VARIABLE2 || !TIFFGetField(tif, tag, count, &data))
+    if (field == NULL || (type != TIFF_ANY && TIFFFieldDataType(field) != type) ||
+        !TIFFFieldPassCount(field) || TIFFFieldReadCount(field) != TIFF_VARIABLE2 ||
+        !TIFFGetField(tif, tag, count, &data))
         return NULL;
     return *count == 0 ? NULL : data;
 }
@@ -37,8 +37,8 @@ static const void *own_field(TIFF *tif, uint32_t tag, TIFFDataType type, uint32_
 static enum vf_status read_imagej_data(TIFF *tif, struct vf_tags *tags, struct vf_error *error)
 {
     uint32_t count, bytes;
-    const uint32_t *counts = own_field(tif, VF_TIFF_IJ_COUNTS, TIFF_LONG, &count);
-    const void *data = own_field(tif, VF_TIFF_IJ_DATA, TIFF_BYTE, &bytes);
+    const uint32_t *counts = vf_tiff_private_field(tif, VF_TIFF_IJ_COUNTS, TIFF_LONG, &count);
+    const void *data = vf_tiff_private_field(tif, VF_TIFF_IJ_DATA, TIFF_BYTE, &bytes);
     if (counts == NULL || data == NULL)
         return VF_OK;
     void *copy;
@@ -80,7 +80,7 @@ static enum vf_status read_geo(TIFF *tif, struct vf_tags *tags, struct vf_error 
 {
     for (int i = 0; i < VF_GEO_TAGS; i++) {
         const TIFFDataType type = geo_fields[i].field_type;
-        const void *data = own_field(tif, geo_fields[i].field_tag, type, &tags->geo_count[i]);
+        const void *data = vf_tiff_private_field(tif, geo_fields[i].field_tag, type, &tags->geo_count[i]);
         if (data != NULL &&
             vf_tags_copy_bytes(&tags->geo[i], data, tags->geo_count[i] * (size_t)TIFFDataWidth(type),
                                error) != VF_OK)

@@ -246,7 +246,6 @@ double vf_model_seconds(const struct vf_gpu *gpu, const struct vf_kernel_traffic
     const double resident = (double)detail->occupancy.blocks * gpu->multiprocessors;
     const struct block_cost cost = block_cost_of(gpu, traffic, fmin(resident, blocks));
     detail->waves = blocks / resident;
-    detail->memory_bytes = blocks * cost.memory_bytes;
     detail->cell_bytes =
         cost.memory_bytes / ((double)traffic->tile[0] * (double)traffic->tile[1] * (double)traffic->tile[2]);
 

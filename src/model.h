@@ -117,8 +117,7 @@ struct vf_model_detail {
      * instructions, the time that a block takes alone, the launch. */
     double seconds[VF_LIMIT_COUNT];
     enum vf_model_limit limit; /* the longest of them */
-    double memory_bytes;       /* read and written for the whole grid */
-    double cell_bytes;         /* the same, over the cells of all tiles */
+    double cell_bytes;         /* of memory, read and written, over the cells of all tiles */
 };
 
 /* A few words: "memory", "L1 and shared memory", ... */

@@ -36,7 +36,6 @@ struct vf_run {
     bool prepass;               /* it takes the global values that the link of piece_begin needs */
     bool each;                  /* of a pre-pass: the values of each iteration; else those of the first one */
     int sweeps_before;          /* runs before it that are no pre-passes */
-    bool from_file;             /* its sources are the image; else volumes between runs */
     bool to_file;               /* its sinks are the result; else volumes between runs */
     enum vf_type source_type;   /* as which its sources are stored; of volumes between runs vf_plan_type, */
     enum vf_type sink_type;     /* or the image's, if all before them keep its integers as they are */

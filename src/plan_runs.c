@@ -173,7 +173,6 @@ static enum vf_status run_cost(struct vf_plan *plan, const struct atom *atom, in
     struct vf_piece piece[VF_MOST_FUSED];
     struct vf_plan trial = *plan;
     struct vf_run run = {.piece_end = pieces_of(atom, begin, end, piece),
-                         .from_file = begin == 0,
                          .to_file = end == count,
                          .source_type = stored_type(plan, atom, count, begin),
                          .sink_type = stored_type(plan, atom, count, end)};
@@ -305,7 +304,6 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
                                    plan->piece_count + 1,
                                    .prepass = true,
                                    .each = each,
-                                   .from_file = begin == 0,
                                    .source_type = stored_type(plan, atom, count, begin),
                                    .sink_type = vf_plan_type(plan),
                                    .sweeps_before = sweeps_before};
@@ -316,7 +314,6 @@ static enum vf_status lay_out(struct vf_plan *plan, const struct atom *atom, int
             break;
         struct vf_run *run = &plan->run[plan->run_count++];
         *run = (struct vf_run){.piece_begin = plan->piece_count,
-                               .from_file = begin == 0,
                                .to_file = end == count,
                                .source_type = stored_type(plan, atom, count, begin),
                                .sink_type = stored_type(plan, atom, count, end),

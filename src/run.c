@@ -142,7 +142,6 @@ static enum vf_status compute(struct vf_work *w, struct vf_error *error)
                                      .channels = w->channels,
                                      .progress = count_voxels,
                                      .progress_context = &counting,
-                                     .stop = &vf_interrupted,
                                      .team = vf_session_team(w->session),
                                      .value = w->value,
                                      .spare_bytes = spare_bytes(w)};
@@ -170,8 +169,7 @@ static enum vf_status stream(struct vf_work *w, struct vf_error *error)
                                .team = vf_session_team(w->session),
                                .value = w->value,
                                .progress = count_voxels,
-                               .progress_context = &counting,
-                               .stop = &vf_interrupted};
+                               .progress_context = &counting};
     begin_counting(&counting, w);
     const enum vf_status status = vf_stream_run(&stream, error);
     vf_progress_end(&counting.line);
@@ -325,27 +323,25 @@ static enum vf_status settle(const struct vf_work *w, enum vf_status status, str
 
 enum vf_status vf_work_compute(struct vf_work *w, struct vf_error *error)
 {
-    double before[3] = {0};
-    const int replaced = w->cuda != NULL ? w->cuda->replaced_count : 0;
-    const int unkept = w->cuda != NULL ? w->cuda->unkept_count : 0;
+    struct vf_cuda *cuda = w->cuda;
+    double before[3];
     make_room(w);
-    if (w->cuda != NULL) {
-        memcpy(before, w->cuda->seconds, sizeof before);
-        w->cuda->failed = false;
-        w->cuda->coming = (struct vf_cuda_coming){&w->plan, spare_bytes(w)};
-    }
+    if (cuda == NULL)
+        return compute_or_stream(w, error);
+    memcpy(before, cuda->seconds, sizeof before);
+    const int replaced = cuda->replaced_count, unkept = cuda->unkept_count;
+    cuda->failed = false;
+    cuda->coming = (struct vf_cuda_coming){&w->plan, spare_bytes(w)};
     const enum vf_status status = compute_or_stream(w, error);
-    for (int i = 0; w->cuda != NULL && i < 3; i++)
-        w->cuda_seconds[i] = w->cuda->seconds[i] - before[i];
-    w->cuda_replaced = w->cuda != NULL ? w->cuda->replaced_count - replaced : 0;
-    w->cuda_unkept = w->cuda != NULL ? w->cuda->unkept_count - unkept : 0;
-    w->cuda_failed = w->cuda != NULL && w->cuda->failed;
-    if (w->cuda != NULL) {
-        w->cuda->coming.plan = NULL;
-        vf_cuda_free_kept(w->cuda);
-        if (status == VF_DEVICE || w->cuda->failed)
-            vf_session_device_failed(w->session, w->cuda->failed ? &w->cuda->failure : error);
-    }
+    for (int i = 0; i < 3; i++)
+        w->cuda_seconds[i] = cuda->seconds[i] - before[i];
+    w->cuda_replaced = cuda->replaced_count - replaced;
+    w->cuda_unkept = cuda->unkept_count - unkept;
+    w->cuda_failed = cuda->failed;
+    cuda->coming.plan = NULL;
+    vf_cuda_free_kept(cuda);
+    if (status == VF_DEVICE || cuda->failed)
+        vf_session_device_failed(w->session, cuda->failed ? &cuda->failure : error);
     return settle(w, status, error);
 }
 

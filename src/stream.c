@@ -6,6 +6,7 @@
 #include "alloc.h"
 #include "clock.h"
 #include "cuda_run.h"
+#include "interrupt.h"
 #include "output_file.h"
 #include "prepass.h"
 #include "stream_ends.h"
@@ -94,7 +95,7 @@ static void describe_part(const struct sweep *w, int i, int channel, ptrdiff_t z
                                 .room = w->room,
                                 .progress = s->progress,
                                 .progress_context = s->progress_context,
-                                .stop = s->stop};
+                                .stop = &vf_interrupted};
 }
 
 static enum vf_status end_part(const struct sweep *w, const struct step *step, struct part *part,

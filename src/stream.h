@@ -3,8 +3,6 @@
 #ifndef VF_STREAM_H
 #define VF_STREAM_H
 
-#include <stdatomic.h>
-
 #include "cuda_device.h"
 #include "stream_plan.h"
 
@@ -21,7 +19,6 @@ struct vf_stream {
     double *value;        /* where the global values go, [channel][vf_plan_value_count] */
     void (*progress)(void *context, size_t voxels);
     void *progress_context;
-    const atomic_int *stop;
     /* How long each of the three was at work, at the same time as the others. */
     double read_seconds, compute_seconds, write_seconds;
 };

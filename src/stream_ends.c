@@ -1,13 +1,13 @@
 #include "stream_ends.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "alloc.h"
 #include "clock.h"
 #include "descriptor.h"
 #include "interrupt.h"
+#include "team.h"
 
 /* ---- which plane ---- */
 
@@ -325,15 +325,10 @@ static void *write_all(void *context)
     return NULL;
 }
 
-/* Signals are the main thread's. */
 static enum vf_status start(struct vf_stream_end *end, void *(*body)(void *), struct vf_error *error)
 {
-    sigset_t all, before;
-    sigfillset(&all);
     vf_queue_open(&end->queue, end->window->capacity);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int result = pthread_create(&end->thread, NULL, body, end);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    const int result = vf_thread_start(&end->thread, body, end);
     end->started = result == 0;
     if (end->started)
         return VF_OK;

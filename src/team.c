@@ -1,6 +1,5 @@
 #include "team.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -71,24 +70,30 @@ static void *help(void *context)
     return NULL;
 }
 
-/* As many helpers as are wanted or to be had. Signals are the callers'. */
-static void start_helpers(struct vf_team *team, int wanted)
+int vf_thread_start(pthread_t *thread, void *(*body)(void *context), void *context)
 {
-    struct vf_error ignored;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int result = pthread_create(thread, NULL, body, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+/* As many helpers as are wanted or to be had. */
+static void start_helpers(struct vf_team *team, int wanted)
+{
+    struct vf_error ignored;
     while (team->count < wanted) {
         pthread_t *helper =
             vf_grow(team->helper, (size_t)team->count, &team->room, sizeof *helper, "threads", &ignored);
         if (helper == NULL)
             break;
         team->helper = helper;
-        if (pthread_create(&helper[team->count], NULL, help, team) != 0)
+        if (vf_thread_start(&helper[team->count], help, team) != 0)
             break;
         team->count++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 struct vf_team *vf_team_open(void)

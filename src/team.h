@@ -3,9 +3,13 @@
 #ifndef VF_TEAM_H
 #define VF_TEAM_H
 
+#include <pthread.h>
 #include <stddef.h>
 
 #include "error.h"
+
+/* Starts a thread that gets no signals: they are the main thread's. Returns what pthread_create does. */
+int vf_thread_start(pthread_t *thread, void *(*body)(void *context), void *context);
 
 struct vf_team;
 

@@ -259,7 +259,7 @@ static enum vf_status read_all(struct vf_reader *reader, struct vf_volume *volum
     enum vf_status status = vf_volume_alloc(volume, info->type, &info->shape, "sample", error);
     for (size_t page = 0; status == VF_OK && page < info->page_count; page++) {
         vf_info_page_planes(info, volume, page, planes);
-        status = vf_reader_read(reader, page, planes, error);
+        status = vf_reader_read_pages(reader, page, 1, planes, 1, error);
     }
     return status;
 }
@@ -316,8 +316,8 @@ void sample_write_volume(const char *path, const struct vf_info *result, const s
                  error.text);
     for (size_t page = 0; page < result->page_count; page++) {
         vf_info_page_planes(result, volume, page, planes);
-        cr_assert_eq(vf_writer_write(writer, page, (const void *const *)planes, &error), VF_OK, "%s",
-                     error.text);
+        cr_assert_eq(vf_writer_write_pages(writer, page, 1, (const void *const *)planes, 1, &error), VF_OK,
+                     "%s", error.text);
     }
     cr_assert_eq(vf_writer_finish(writer, &error), VF_OK, "%s", error.text);
     vf_writer_close(writer);

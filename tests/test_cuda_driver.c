@@ -43,9 +43,9 @@ Test(cuda_driver, message_has_the_drivers_text_and_number)
     struct vf_error error = {.text = "untouched"};
     cr_assert_eq(vf_cuda_check(&api, CUDA_SUCCESS, "this", &error), VF_OK);
     cr_assert_str_eq(error.text, "untouched");
-    cr_assert_eq(vf_cuda_check(&api, CUDA_ERROR_OUT_OF_MEMORY, "this", &error), VF_FAILED);
+    cr_assert_eq(vf_cuda_check(&api, CUDA_ERROR_OUT_OF_MEMORY, "this", &error), VF_DEVICE);
     cr_assert_str_eq(error.text, "this: out of memory (error 2)");
-    cr_assert_eq(vf_cuda_check(&api, 12345, "that", &error), VF_FAILED);
+    cr_assert_eq(vf_cuda_check(&api, 12345, "that", &error), VF_DEVICE);
     cr_assert_str_eq(error.text, "that: unknown error (error 12345)");
 }
 

@@ -37,8 +37,8 @@ static int copy(const char *from, const char *to)
     VF_TRY(vf_writer_open(&writer, to, format, &result, &options, &error));
     for (size_t page = 0; page < info->page_count; page++) {
         vf_info_page_planes(info, &volume, page, planes);
-        VF_TRY(vf_reader_read(reader, page, planes, &error));
-        VF_TRY(vf_writer_write(writer, page, (const void *const *)planes, &error));
+        VF_TRY(vf_reader_read_pages(reader, page, 1, planes, 1, &error));
+        VF_TRY(vf_writer_write_pages(writer, page, 1, (const void *const *)planes, 1, &error));
     }
     VF_TRY(vf_writer_finish(writer, &error));
 out:

@@ -241,12 +241,12 @@ Test(io_damage, messages_name_the_place)
     sample_put(path, bytes, size);
     free(bytes);
     cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);
-    cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK);
-    cr_assert_eq(vf_reader_read(reader, 1, planes, &error), VF_FAILED);
+    cr_assert_eq(vf_reader_read_pages(reader, 0, 1, planes, 1, &error), VF_OK);
+    cr_assert_eq(vf_reader_read_pages(reader, 1, 1, planes, 1, &error), VF_FAILED);
     char expected[64];
     snprintf(expected, sizeof expected, "page 2: strip 2 at byte %zu", at);
     cr_assert(strstr(error.text, expected), "%s", error.text);
-    cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK, "a bad page spoils no other");
+    cr_assert_eq(vf_reader_read_pages(reader, 0, 1, planes, 1, &error), VF_OK, "a bad page spoils no other");
     vf_reader_close(reader);
 }
 
@@ -294,7 +294,7 @@ Test(io_damage, pages_take_few_reads)
     read_count = 0;
     cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);
     for (size_t page = 0; page < PAGES; page++)
-        cr_assert_eq(vf_reader_read(reader, page, planes, &error), VF_OK);
+        cr_assert_eq(vf_reader_read_pages(reader, page, 1, planes, 1, &error), VF_OK);
     vf_reader_close(reader);
     cr_assert(read_count < 2 * PAGES, "%d reads", read_count);
 }
@@ -312,12 +312,12 @@ static void change_meanwhile(uint16_t scheme)
                       &(struct tiff_sample){.type = VF_U8, .nx = 64, .ny = 64, .pages = 2, .scheme = scheme});
     cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);
     cr_assert_eq(truncate(path, 3000), 0);
-    cr_assert_eq(vf_reader_read(reader, 1, planes, &error), VF_FAILED);
+    cr_assert_eq(vf_reader_read_pages(reader, 1, 1, planes, 1, &error), VF_FAILED);
     tiff_sample_write(path,
                       &(struct tiff_sample){
                           .type = VF_F64, .nx = 64, .ny = 64, .pages = 2, .samples = 3, .scheme = scheme});
     plane[64 * 64] = 99;
-    const enum vf_status status = vf_reader_read(reader, 0, planes, &error);
+    const enum vf_status status = vf_reader_read_pages(reader, 0, 1, planes, 1, &error);
     cr_assert_eq(plane[64 * 64], 99);
     cr_assert(status == VF_FAILED || scheme == COMPRESSION_NONE, "it would not fit its planes");
     cr_assert_eq(vf_reader_finish(reader, &error), VF_FAILED);

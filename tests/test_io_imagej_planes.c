@@ -224,7 +224,8 @@ Test(io_imagej_planes, over_4_gib)
     unsigned char *data = malloc(plane);
     cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
     cr_assert_eq(vf_reader_info(reader)->shape.nz, PAGES);
-    cr_assert_eq(vf_reader_read(reader, PAGES - 1, &(void *){data}, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_reader_read_pages(reader, PAGES - 1, 1, &(void *){data}, 1, &error), VF_OK, "%s",
+                 error.text);
     cr_assert(data[plane - 1] == 77 && data[0] == 0);
     vf_reader_close(reader);
     free(data);
@@ -256,7 +257,8 @@ Test(io_imagej_planes, a_result_over_4_gib)
         size_t size;
         cr_assert_eq(vf_writer_open(&writer, sample_path("o.tif"), VF_FORMAT_TIFF, &info, &options, &error),
                      VF_OK);
-        cr_assert_eq(vf_writer_write(writer, 0, &(const void *){plane}, &error), VF_OK, "%s", error.text);
+        cr_assert_eq(vf_writer_write_pages(writer, 0, 1, &(const void *){plane}, 1, &error), VF_OK, "%s",
+                     error.text);
         unsigned char *head = sample_get(sample_unfinished_path(), &size);
         cr_assert_eq(head[2] + head[3], k < 2 ? 42 : 43);
         sample_put(sample_path("copy.tif"), head, size);
@@ -269,9 +271,10 @@ Test(io_imagej_planes, a_result_over_4_gib)
         cr_assert_eq(vf_reader_open(&reader, sample_path("copy.tif"), &error), VF_OK, "%s", error.text);
         const struct vf_info *info_back = vf_reader_info(reader);
         cr_assert(info_back->shape.nz == NZ && info_back->spacing[2] == 2 && info_back->spacing[0] == 0.5);
-        cr_assert_eq(vf_reader_read(reader, 0, &(void *){back}, &error), VF_OK, "%s", error.text);
+        cr_assert_eq(vf_reader_read_pages(reader, 0, 1, &(void *){back}, 1, &error), VF_OK, "%s", error.text);
         cr_assert_eq(memcmp(plane, back, sizeof *plane * NX * NY), 0);
-        cr_assert_eq(vf_reader_read(reader, NZ - 1, &(void *){back}, &error), VF_OK, "%s", error.text);
+        cr_assert_eq(vf_reader_read_pages(reader, NZ - 1, 1, &(void *){back}, 1, &error), VF_OK, "%s",
+                     error.text);
         vf_reader_close(reader);
     }
     free(plane);

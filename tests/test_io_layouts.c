@@ -279,7 +279,7 @@ static size_t count_sevens(void)
     size_t count = 0;
     memset(plane, 99, sizeof plane);
     cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-    cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_reader_read_pages(reader, 0, 1, planes, 1, &error), VF_OK, "%s", error.text);
     vf_reader_close(reader);
     for (size_t i = 0; i < sizeof plane; i++)
         count += plane[i / (WIDE * HIGH)][i % (WIDE * HIGH)] == 7;
@@ -327,7 +327,7 @@ Test(io_layouts, image_lower_than_its_strip)
     };
     tiff_raw_write(sample_path("in.tif"), false, entries, ENTRIES, packed, bytes);
     cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-    cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK, "%s", error.text);
+    cr_assert_eq(vf_reader_read_pages(reader, 0, 1, planes, 1, &error), VF_OK, "%s", error.text);
     vf_reader_close(reader);
     cr_assert_arr_eq(plane, pixels, sizeof plane);
 }
@@ -356,7 +356,7 @@ Test(io_layouts, strips_in_any_order)
         }
         TIFFClose(tif);
         cr_assert_eq(vf_reader_open(&reader, sample_path("in.tif"), &error), VF_OK, "%s", error.text);
-        cr_assert_eq(vf_reader_read(reader, 0, planes, &error), VF_OK, "%s", error.text);
+        cr_assert_eq(vf_reader_read_pages(reader, 0, 1, planes, 1, &error), VF_OK, "%s", error.text);
         vf_reader_close(reader);
         cr_assert_arr_eq(plane, pixels, sizeof pixels);
     }

@@ -349,7 +349,7 @@ Test(io_png_tags, damage_behind_the_image)
     sample_put(sample_path("in.png"), file, size - 12);
     free(file);
     cr_assert_eq(vf_reader_open(&reader, sample_path("in.png"), &error), VF_OK, "%s", error.text);
-    cr_expect_eq(vf_reader_read(reader, 0, &plane, &error), VF_FAILED);
+    cr_expect_eq(vf_reader_read_pages(reader, 0, 1, &plane, 1, &error), VF_FAILED);
     cr_expect(strstr(error.text, ": what follows its image is damaged: the file ends too early"), "%s",
               error.text);
     vf_reader_close(reader);

@@ -276,12 +276,12 @@ Test(io_tiff, pages_in_any_order)
     cr_assert_eq(vf_reader_open(&reader, path, &error), VF_OK);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         void *const planes[] = {plane};
-        cr_assert_eq(vf_reader_read(reader, order[i], planes, &error), VF_OK, "%s", error.text);
+        cr_assert_eq(vf_reader_read_pages(reader, order[i], 1, planes, 1, &error), VF_OK, "%s", error.text);
         sample_value(VF_I16, order[i], 0, 3, 7, &value);
         cr_assert_eq(plane[31], value);
     }
     void *const planes[] = {plane};
-    cr_assert_eq(vf_reader_read(reader, 6, planes, &error), VF_FAILED);
+    cr_assert_eq(vf_reader_read_pages(reader, 6, 1, planes, 1, &error), VF_FAILED);
     vf_reader_close(reader);
 }
 

@@ -46,7 +46,7 @@ static enum vf_status write_volume(const char *path, const struct vf_info *resul
     VF_TRY(vf_writer_open(&writer, path, result->format, result, &options, error));
     for (size_t page = 0; page < result->page_count; page++) {
         vf_info_page_planes(result, volume, page, planes);
-        VF_TRY(vf_writer_write(writer, page, (const void *const *)planes, error));
+        VF_TRY(vf_writer_write_pages(writer, page, 1, (const void *const *)planes, 1, error));
     }
     VF_TRY(vf_writer_finish(writer, error));
 out:

@@ -122,7 +122,6 @@ Test(model_seconds, parts_by_hand)
     cr_expect_eq(detail.limit, VF_LIMIT_MEMORY);
     cr_expect_eq(detail.occupancy.share, 1);
     cr_expect_float_eq(detail.waves, 131072.0 / (8 * 132), 1e-9);
-    cr_expect_eq(detail.memory_bytes, 8 * cells);
     cr_expect_eq(detail.cell_bytes, 8);
     cr_expect_float_eq(detail.seconds[VF_LIMIT_MEMORY], 8 * cells / 4.19e12, 1e-12);
     cr_expect_str_eq(vf_model_limit_name(detail.limit), "memory");

@@ -695,7 +695,7 @@ Test(output_file, full_disk)
         for (int fd = sample_unfinished(3); fd >= 0; fd = sample_unfinished(fd + 1))
             dup2(full, fd);
         close(full);
-        enum vf_status status = vf_writer_write(writer, 0, planes, &error);
+        enum vf_status status = vf_writer_write_pages(writer, 0, 1, planes, 1, &error);
         if (status == VF_OK)
             status = vf_writer_finish(writer, &error);
         cr_assert_eq(status, VF_FAILED);

@@ -57,9 +57,9 @@ static double bytes_moved(const struct bench_case *c)
     double moved = 0;
     for (int r = 0; r < c->plan.run_count; r++) {
         const struct vf_run *run = &c->plan.run[r];
-        moved += run->inputs * (double)vf_type_size(run->from_file ? c->type : VF_F32);
+        moved += run->inputs * (double)vf_type_size(run->source_type);
         if (!run->prepass)
-            moved += run->outputs * (double)vf_type_size(run->to_file ? c->result_type : VF_F32);
+            moved += run->outputs * (double)vf_type_size(run->sink_type);
     }
     return moved * c->voxels;
 }

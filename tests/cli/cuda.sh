@@ -185,7 +185,7 @@ big-tile:variant=nosuch big-tile: unknown variant 'nosuch'; it has columns,
 big-tile:grid=round big-tile: grid=round: block and work are XxYxZ,
 big-tile:virtual=2 big-tile: virtual=2: block and work are XxYxZ,
 big-tile:block big-tile: key=value must follow ':'
-big-tile, : the GPU has global-read, small-tile,
+big-tile, names none: the GPU has global-read, small-tile,
 STAGENAMETOOLONG=big-tile STAGENAMETOOLONG=: no stage has such a long name
 =big-tile =big-tile: expected [STAGE=]NAME[:key=value...]
 END

@@ -37,7 +37,7 @@ static enum vf_status read_middle(const char *path, struct slice *slice, struct 
             goto out;
     if ((slice->value = vf_alloc(count, sizeof *slice->value, "slice", error)) == NULL)
         goto out;
-    VF_TRY(vf_reader_read(reader, info->page_count / 2, planes, error));
+    VF_TRY(vf_reader_read_pages(reader, info->page_count / 2, 1, planes, 1, error));
     vf_rows_choose(VF_F64)->load[info->type](planes[0], slice->value, (ptrdiff_t)count);
 out:
     for (size_t k = 0; k < 4; k++)
@@ -92,7 +92,7 @@ static enum vf_status write_picture(const char *path, const uint8_t *pixels, siz
     struct vf_writer *writer = NULL;
     enum vf_status status;
     VF_TRY(vf_writer_open(&writer, path, VF_FORMAT_PNG, &info, &options, error));
-    VF_TRY(vf_writer_write(writer, 0, planes, error));
+    VF_TRY(vf_writer_write_pages(writer, 0, 1, planes, 1, error));
     VF_TRY(vf_writer_finish(writer, error));
 out:
     vf_writer_close(writer);
