@@ -294,7 +294,8 @@ static enum vf_status check_options_of_command(const struct vf_command_line *lin
 /* What to do with a part of the chain that a blank has parted from it; NULL: the word is none. */
 static const char *remedy_of_part(const char *word)
 {
-    if (access(word, F_OK) == 0)
+    enum vf_format format;
+    if (access(word, F_OK) == 0 || vf_format_by_name(word, &format))
         return NULL;
     if (strchr(word, '=') != NULL)
         return "parameters follow their filter: -f FILTER:KEY=VALUE";
@@ -372,8 +373,9 @@ enum vf_status vf_command_line_read(struct vf_command_line *line, int argc, char
     /* Options are topics, too. */
     if (strcmp(first, "help") == 0) {
         line->command = VF_COMMAND_HELP;
-        line->words = argv + 2;
-        line->word_count = argc - 2;
+        const int from = argc > 2 && strcmp(argv[2], "--") == 0 ? 3 : 2;
+        line->words = argv + from;
+        line->word_count = argc - from;
         return VF_OK;
     }
     enum vf_status status = take_options(line, argc, argv, error);

@@ -105,12 +105,6 @@ static void print_words(FILE *to, const char *choices)
         putc(*choices == '|' ? ' ' : *choices, to);
 }
 
-static void print_filters(FILE *to)
-{
-    for (int i = 0; vf_filters[i] != NULL; i++)
-        fprintf(to, " %s", vf_filters[i]->name);
-}
-
 static void print_commands(FILE *to)
 {
     for (const struct vf_command_word *word = vf_command_table; word->name != NULL; word++)
@@ -149,6 +143,16 @@ static void print_options(FILE *to, unsigned long long taken)
             fprintf(to, "%s--%s", before, vf_option_table[id].name);
             before = " ";
         }
+}
+
+/* What help explains, but for the schemes. */
+static void print_topics(FILE *to)
+{
+    print_commands(to);
+    for (int i = 0; vf_filters[i] != NULL; i++)
+        fprintf(to, " %s", vf_filters[i]->name);
+    putc(' ', to);
+    print_options(to, ~0ull);
 }
 
 static void print_bash(FILE *to)
@@ -191,8 +195,7 @@ static void print_bash(FILE *to)
         }
     }
     fputs("    help) words='schemes", to);
-    print_commands(to);
-    print_filters(to);
+    print_topics(to);
     fputs("' ;;\n"
           "    *)\n"
           "        case $word in\n"
@@ -255,10 +258,9 @@ static void print_zsh(FILE *to)
           "}\n"
           "_volfilter_words() {\n"
           "    if [[ $words[2] == help ]]; then\n"
-          "        compadd schemes",
+          "        compadd -- schemes",
           to);
-    print_commands(to);
-    print_filters(to);
+    print_topics(to);
     fputs("\n    elif [[ $words[2] == tune && $CURRENT -gt 2 ]]; then\n"
           "        _volfilter_chain\n"
           "    else\n"
@@ -312,8 +314,7 @@ static void print_fish(FILE *to)
     fputs("'\n"
           "complete -c volfilter -n '__fish_seen_subcommand_from help' -f -a 'schemes",
           to);
-    print_commands(to);
-    print_filters(to);
+    print_topics(to);
     fputs("'\n"
           "complete -c volfilter -n '__fish_seen_subcommand_from tune' -f -a '(volfilter --complete-chain "
           "(commandline -ct))'\n",

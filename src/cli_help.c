@@ -241,10 +241,11 @@ static void print_option_alone(FILE *to, const struct vf_option *option)
 /* By its name, with the dashes or without, or by its letter with one. NULL: none is called so. */
 static const struct vf_option *option_by_name(const char *name)
 {
-    const size_t dashes = strspn(name, "-");
+    const size_t dashes = strspn(name, "-"), length = strcspn(name + dashes, "=");
     for (int i = 0; i < VF_OPTION_COUNT; i++) {
         const struct vf_option *option = &vf_option_table[i];
-        if (option->group != NULL && (dashes == 0 || dashes == 2) && strcmp(name + dashes, option->name) == 0)
+        if (option->group != NULL && (dashes == 0 || dashes == 2) && strlen(option->name) == length &&
+            strncmp(name + dashes, option->name, length) == 0)
             return option;
         if (option->letter != 0 && dashes == 1 && name[1] == option->letter && name[2] == '\0')
             return option;

@@ -228,8 +228,6 @@ static int rename_new(int directory, const char *from, const char *to)
         return -1;
     if (linkat(directory, from, directory, to, 0) == 0)
         return unlinkat(directory, from, 0);
-    if (errno == EEXIST)
-        return -1;
     /* Neither, as on object stores: the name is claimed before it is replaced. */
     const int claim = openat(directory, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (claim < 0)

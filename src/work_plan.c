@@ -436,8 +436,11 @@ static enum vf_status plan_result(struct vf_work *w, const struct vf_plan_reques
     for (int k = 0; k < w->plan.output_count; k++)
         w->label[k] = vf_plan_label(&w->plan, w->plan.chain->count, k);
     w->result.output_label = w->label;
-    /* Planes that are so far apart are a volume's, however they were filtered. */
-    if (w->format == VF_FORMAT_MRC && o->slices && w->result.shape.nt == 1 && !w->result.spacing_known[2])
+    /* Planes whose distance is known are a volume's, however they were filtered; one spacing for all axes
+     * says nothing of it. */
+    const bool is_volume =
+        w->input->spacing_known[2] || (o->spacing[2] > 0 && o->spacing[2] != o->spacing[0]);
+    if (w->format == VF_FORMAT_MRC && o->slices && w->result.shape.nt == 1 && !is_volume)
         w->result.image_stack = true;
     w->result.derived = vf_chain_float_link(request->chain) >= 0;
     w->result.half_floats = w->result.half_floats && !o->dtype_given && !w->result.derived;

@@ -109,6 +109,7 @@ test_bash() {
     bash_completes 'volfilter --json -f gradient:method=s' sobel scharr
     bash_completes 'volfilter inf' info
     bash_completes 'volfilter help per' perona-malik
+    bash_completes 'volfilter help --bou' --boundary
     bash_completes 'volfilter info a.tif --' --json --quiet --verbose
     bash_completes 'volfilter tune --bu' --budget
     bash_completes 'volfilter --bu' ''

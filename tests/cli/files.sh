@@ -333,6 +333,10 @@ test_mrc() {
     expect 0 --slices -f gaussian tilts.st o.preali
     expect 0 --slices -f gaussian "$DATA/head-mri-plain.tif" slices.mrc
     has slices.mrc image_stack true
+    expect 0 --slices --spacing 1nm -f gaussian "$DATA/head-mri-plain.tif" slices.mrc
+    has slices.mrc image_stack true
+    expect 0 --slices --spacing 1x1x3nm -f gaussian "$DATA/head-mri-plain.tif" slices.mrc
+    has slices.mrc image_stack false
     # A volume that says how far its planes are apart is one still.
     expect 0 --slices -f gaussian "$STACK" slices.mrc
     silent
