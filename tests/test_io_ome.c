@@ -367,17 +367,25 @@ Test(io_ome, references_and_shapes)
     }
 }
 
-/* As OMERO exports them. */
-#define LSID "urn:lsid:export.openmicroscopy.org:Image:b1a4cbb0-d3a2-4a53-8b54-f1c66b2a5f8e_51234:1"
-
+/* As OMERO exports them; and longer ones, which are not told apart: all references stay. */
 Test(io_ome, references_by_long_names)
 {
-    write_file(ROOT
-               "<Dataset><ImageRef ID=\"" LSID "\"/></Dataset><Image ID=\"" LSID
-               "\"><Pixels DimensionOrder=\"XYZCT\" Type=\"uint16\" " SIZES(2, 2, 1) "><TiffData/></Pixels>"
-                                                                                     "</Image></OME>",
-               4);
-    says(describe_result(VF_U16, 1, 0), "<Dataset><ImageRef ID=\"" LSID "\"/></Dataset>");
+    static const char lsid[] =
+        "urn:lsid:export.openmicroscopy.org:Image:b1a4cbb0-d3a2-4a53-8b54-f1c66b2a5f8e_51234:1";
+    char longest[240], xml[2000], kept[400];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    const char *const ids[] = {lsid, longest};
+    for (int i = 0; i < 2; i++) {
+        snprintf(xml, sizeof xml,
+                 ROOT "<Dataset><ImageRef ID=\"%s\"/></Dataset><Image ID=\"%s\"><Pixels "
+                      "DimensionOrder=\"XYZCT\" Type=\"uint16\" " SIZES(
+                          2, 2, 1) "><TiffData/></Pixels></Image></OME>",
+                 ids[i], ids[i]);
+        write_file(xml, 4);
+        snprintf(kept, sizeof kept, "<Dataset><ImageRef ID=\"%s\"/></Dataset>", ids[i]);
+        says(describe_result(VF_U16, 1, 0), kept);
+    }
 }
 
 static void set_page_name(TIFF *tif, uint32_t page)

@@ -2,7 +2,6 @@
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
@@ -10,70 +9,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
-#include "access.h"
 #include "descriptor.h"
 #include "interrupt.h"
 #include "io_samples.h"
 #include "output_file.h"
+#include "output_samples.h"
 #include "progress.h"
 
 TestSuite(output_file, .init = samples_begin, .fini = samples_end, .timeout = 60);
 
 static struct vf_error error;
-
-static struct vf_output_file *open_file(const char *path, bool no_clobber)
-{
-    struct vf_output_file *file;
-    cr_assert_eq(vf_output_file_open(&file, path, no_clobber, &error), VF_OK, "%s", error.text);
-    return file;
-}
-
-static void fill_file(struct vf_output_file *file, const char *text)
-{
-    cr_assert_eq(write(vf_output_file_descriptor(file), text, strlen(text)), (ssize_t)strlen(text));
-}
-
-static void write_file(const char *path, const char *text)
-{
-    struct vf_output_file *file = open_file(path, false);
-    fill_file(file, text);
-    cr_assert_eq(vf_output_file_finish(file, false, &error), VF_OK, "%s", error.text);
-    vf_output_file_close(file);
-}
-
-static void check_content(const char *path, const char *expected)
-{
-    size_t size;
-    char *text = sample_get(path, &size);
-    text[size] = '\0';
-    cr_assert_str_eq(text, expected);
-    free(text);
-}
-
-static void check_refused(const char *path, bool no_clobber, const char *word)
-{
-    struct vf_output_file *file;
-    cr_assert_neq(vf_output_file_open(&file, path, no_clobber, &error), VF_OK);
-    cr_assert_null(file);
-    cr_assert(strstr(error.text, word), "\"%s\" is not in: %s", word, error.text);
-}
-
-static void refuse_nameless(void)
-{
-    sample_refuse(SYS_openat, 2, O_TMPFILE & ~O_DIRECTORY, EOPNOTSUPP);
-}
-
-static void refuse_links(void)
-{
-    sample_refuse(SYS_linkat, 4, AT_SYMLINK_FOLLOW, EPERM);
-}
 
 static bool has_nameless(void)
 {
@@ -87,8 +37,8 @@ static void check_appears(size_t hidden, bool copied)
 {
     const char *path = sample_path("out");
     struct stat before, after;
-    struct vf_output_file *file = open_file(path, false);
-    fill_file(file, "new");
+    struct vf_output_file *file = output_open(path, false);
+    output_fill(file, "new");
     cr_assert_eq(fstat(vf_output_file_descriptor(file), &before), 0);
     cr_assert_neq(access(path, F_OK), 0);
     cr_assert_eq(sample_file_count(), hidden);
@@ -96,7 +46,7 @@ static void check_appears(size_t hidden, bool copied)
     cr_assert_eq(stat(path, &after), 0);
     cr_assert_eq(before.st_ino != after.st_ino, copied);
     vf_output_file_close(file);
-    check_content(path, "new");
+    output_check(path, "new");
     cr_assert_eq(sample_file_count(), 1);
 }
 
@@ -107,13 +57,13 @@ Test(output_file, appears_at_finish)
 
 Test(output_file, appears_without_nameless_files)
 {
-    refuse_nameless();
+    output_refuse_nameless();
     check_appears(1, false);
 }
 
 Test(output_file, appears_without_links)
 {
-    refuse_links();
+    output_refuse_links();
     check_appears(has_nameless() ? 0 : 1, has_nameless());
 }
 
@@ -126,24 +76,24 @@ Test(output_file, killed)
     const pid_t child = fork();
     cr_assert(child >= 0);
     if (child == 0) {
-        fill_file(open_file(sample_path("out"), false), "new");
+        output_fill(output_open(sample_path("out"), false), "new");
         raise(SIGKILL);
     }
     cr_assert_eq(waitpid(child, &status, 0), child);
     cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    check_content(sample_path("out"), "old");
+    output_check(sample_path("out"), "old");
     cr_assert_eq(sample_file_count(), 1);
 }
 
 Test(output_file, ended_by_another_signal)
 {
     int status;
-    refuse_nameless();
+    output_refuse_nameless();
     const pid_t child = fork();
     cr_assert(child >= 0);
     if (child == 0) {
         vf_signals_install();
-        fill_file(open_file(sample_path("out"), false), "new");
+        output_fill(output_open(sample_path("out"), false), "new");
         raise(SIGUSR1);
         _exit(0);
     }
@@ -198,10 +148,10 @@ static void check_closing(void)
 {
     const char *path = sample_path("out");
     sample_put(path, "old", 3);
-    struct vf_output_file *file = open_file(path, false);
-    fill_file(file, "new");
+    struct vf_output_file *file = output_open(path, false);
+    output_fill(file, "new");
     vf_output_file_close(file);
-    check_content(path, "old");
+    output_check(path, "old");
     cr_assert_eq(sample_file_count(), 1);
     vf_output_file_close(NULL);
 }
@@ -209,203 +159,28 @@ static void check_closing(void)
 Test(output_file, closing_leaves_the_old)
 {
     check_closing();
-    refuse_nameless();
+    output_refuse_nameless();
     check_closing();
-}
-
-static void check_modes(void)
-{
-    struct stat about;
-    unlink(sample_path("new"));
-    umask(027);
-    write_file(sample_path("new"), "x");
-    cr_assert_eq(stat(sample_path("new"), &about), 0);
-    cr_assert_eq(about.st_mode & 07777, 0640);
-    sample_put(sample_path("old"), "y", 1);
-    cr_assert_eq(chmod(sample_path("old"), 0604), 0);
-    write_file(sample_path("old"), "x");
-    cr_assert_eq(stat(sample_path("old"), &about), 0);
-    cr_assert_eq(about.st_mode & 07777, 0604);
-}
-
-Test(output_file, modes)
-{
-    check_modes();
-    refuse_links();
-    check_modes();
-    refuse_nameless();
-    check_modes();
-}
-
-/* Where the mount decides modes, and no file is given another. */
-Test(output_file, modes_that_cannot_be_kept)
-{
-    sample_put(sample_path("out"), "old", 3);
-    sample_put(sample_path("secret"), "old", 3);
-    cr_assert_eq(chmod(sample_path("secret"), 0600), 0);
-    umask(022);
-    sample_refuse(SYS_fchmod, 1, UINT_MAX, EPERM);
-    write_file(sample_path("out"), "new");
-    check_content(sample_path("out"), "new");
-    check_refused(sample_path("secret"), false, "permissions");
-    check_content(sample_path("secret"), "old");
-}
-
-/* Where no file is given away, one of the same group keeps what the group may do. */
-Test(output_file, owners_that_cannot_be_kept)
-{
-    struct stat about;
-    sample_put(sample_path("out"), "old", 3);
-    cr_assert_eq(chmod(sample_path("out"), 0660), 0);
-    sample_refuse(SYS_fchown, 0, UINT_MAX, EPERM);
-    write_file(sample_path("out"), "new");
-    cr_assert_eq(stat(sample_path("out"), &about), 0);
-    cr_expect_eq(about.st_mode & 07777, 0660);
-}
-
-/* A user's own entry, which the kernel takes for the tag of version 2: user::rw user:4711:rw group::---
- * mask::rw other::---. */
-static const struct {
-    uint32_t version;
-    struct {
-        uint16_t tag, permissions;
-        uint32_t id;
-    } entry[5];
-} access_list = {
-    2, {{1, 6, UINT32_MAX}, {2, 6, 4711}, {4, 0, UINT32_MAX}, {16, 6, UINT32_MAX}, {32, 0, UINT32_MAX}}};
-
-static void check_access_list(void)
-{
-    static const char name[] = "system.posix_acl_access";
-    char path[PATH_MAX], directory[PATH_MAX], found[2 * sizeof access_list];
-    struct stat about;
-    snprintf(directory, sizeof directory, "%s", sample_path("lists"));
-    snprintf(path, sizeof path, "%s/old", directory);
-    cr_assert(mkdir(directory, 0700) == 0 || errno == EEXIST);
-    write_file(path, "x");
-    if (setxattr(path, name, &access_list, sizeof access_list, 0) != 0)
-        cr_skip_test("this file system has no access control lists");
-    write_file(path, "y");
-    cr_assert_eq(getxattr(path, name, found, sizeof found), (ssize_t)sizeof access_list);
-    cr_expect_arr_eq(found, &access_list, sizeof access_list);
-    cr_assert_eq(stat(path, &about), 0);
-    cr_expect_eq(about.st_mode & 07777, 0660);
-    /* A file that has none gets none from its directory. */
-    cr_assert_eq(removexattr(path, name), 0);
-    cr_assert_eq(chmod(path, 0640), 0);
-    cr_assert_eq(setxattr(directory, "system.posix_acl_default", &access_list, sizeof access_list, 0), 0);
-    write_file(path, "z");
-    cr_expect_lt(getxattr(path, name, found, sizeof found), 0);
-    cr_assert_eq(stat(path, &about), 0);
-    cr_expect_eq(about.st_mode & 07777, 0640);
-    cr_assert_eq(removexattr(directory, "system.posix_acl_default"), 0);
-}
-
-Test(output_file, access_lists)
-{
-    check_access_list();
-    refuse_links();
-    check_access_list();
-    refuse_nameless();
-    check_access_list();
-}
-
-/* As of users that are not known where the program runs: here it is no list. */
-Test(output_file, a_list_that_cannot_be_kept)
-{
-    struct vf_access access = {.has_list = true, .list_bytes = 3};
-    struct stat about;
-    write_file(sample_path("new"), "x");
-    cr_assert_eq(chmod(sample_path("new"), 0600), 0);
-    const int fd = open(sample_path("new"), O_RDWR);
-    cr_assert_eq(fstat(fd, &access.about), 0);
-    access.about.st_mode = S_IFREG | 0674;
-    cr_assert_eq(vf_access_keep(&access, fd, &error), VF_OK);
-    cr_assert_eq(fstat(fd, &about), 0);
-    cr_expect_eq(about.st_mode & 07777, 0644);
-    close(fd);
-}
-
-/* The group's permissions are not those of another group. */
-Test(output_file, a_group_that_cannot_be_kept)
-{
-    enum { NOBODY = 65534 };
-    const char *path = sample_path("out");
-    struct stat about;
-    if (geteuid() != 0)
-        cr_skip_test("only root gives a file to another group");
-    write_file(path, "x");
-    cr_assert(chown(path, NOBODY, 0) == 0 && chmod(path, 0674) == 0);
-    cr_assert_eq(chmod(sample_path("."), 0777), 0);
-    cr_assert(setgroups(0, NULL) == 0 && setgid(NOBODY) == 0 && setuid(NOBODY) == 0);
-    write_file(path, "y");
-    cr_assert_eq(stat(path, &about), 0);
-    cr_expect_eq(about.st_gid, NOBODY);
-    cr_expect_eq(about.st_mode & 07777, 0644);
-}
-
-/* What could not be moved into place in the end is refused at once. */
-Test(output_file, files_that_nobody_else_may_replace)
-{
-    enum { NOBODY = 65534 };
-    if (geteuid() != 0)
-        cr_skip_test("only root makes files of other users");
-    sample_put(sample_path("theirs"), "old", 3);
-    cr_assert(chmod(sample_path("theirs"), 0666) == 0 && chmod(sample_path("."), 01777) == 0);
-    write_file(sample_path("theirs"), "root");
-    if (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
-        cr_skip_test("there is no other user here");
-    write_file(sample_path("own"), "old");
-    write_file(sample_path("own"), "new");
-    check_refused(sample_path("theirs"), false, "another user's");
-    check_content(sample_path("theirs"), "root");
-}
-
-#ifdef STATX_ATTR_MOUNT_ROOT
-Test(output_file, a_file_that_is_mounted)
-{
-    const char *path = sample_path("out");
-    struct statx about;
-    sample_put(path, "old", 3);
-    if (statx(AT_FDCWD, path, 0, 0, &about) != 0 || (about.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0)
-        cr_skip_test("this system does not say what is mounted");
-    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount(path, path, NULL, MS_BIND, NULL) != 0)
-        cr_skip_test("nothing can be mounted here");
-    check_refused(path, false, "is mounted by itself");
-    cr_assert_eq(umount(path), 0);
-    write_file(path, "new");
-}
-#endif
-
-/* The mode says nothing of the umask then. */
-Test(output_file, no_umask)
-{
-    struct stat about;
-    umask(0);
-    write_file(sample_path("new"), "x");
-    cr_assert_eq(stat(sample_path("new"), &about), 0);
-    cr_assert_eq(about.st_mode & 07777, 0666);
 }
 
 static void check_no_clobber(void)
 {
     const char *path = sample_path("out");
     sample_put(path, "old", 3);
-    check_refused(path, true, "--no-clobber");
-    check_content(path, "old");
+    output_check_refused(path, true, "--no-clobber");
+    output_check(path, "old");
     unlink(path);
-    struct vf_output_file *file = open_file(path, true);
-    fill_file(file, "new");
+    struct vf_output_file *file = output_open(path, true);
+    output_fill(file, "new");
     cr_assert_eq(vf_output_file_finish(file, false, &error), VF_OK, "%s", error.text);
     vf_output_file_close(file);
-    check_content(path, "new");
+    output_check(path, "new");
 }
 
 Test(output_file, no_clobber)
 {
     check_no_clobber();
-    refuse_nameless();
+    output_refuse_nameless();
     check_no_clobber();
 }
 
@@ -418,13 +193,13 @@ static void refuse_new_names(int cause)
 static void check_race(void)
 {
     const char *path = sample_path("out");
-    struct vf_output_file *file = open_file(path, true);
-    fill_file(file, "new");
+    struct vf_output_file *file = output_open(path, true);
+    output_fill(file, "new");
     sample_put(path, "theirs", 6);
     cr_assert_eq(vf_output_file_finish(file, false, &error), VF_FAILED);
     cr_assert(strstr(error.text, "meanwhile"), "%s", error.text);
     vf_output_file_close(file);
-    check_content(path, "theirs");
+    output_check(path, "theirs");
     cr_assert_eq(sample_file_count(), 1);
     unlink(path);
 }
@@ -432,9 +207,9 @@ static void check_race(void)
 Test(output_file, no_clobber_loses_no_race)
 {
     check_race();
-    refuse_links();
+    output_refuse_links();
     check_race();
-    refuse_nameless();
+    output_refuse_nameless();
     check_race();
 }
 
@@ -472,7 +247,7 @@ Test(output_file, no_clobber_without_links_either)
 Test(output_file, no_clobber_that_is_refused)
 {
     refuse_new_names(EACCES);
-    struct vf_output_file *file = open_file(sample_path("out"), true);
+    struct vf_output_file *file = output_open(sample_path("out"), true);
     cr_assert_eq(vf_output_file_finish(file, false, &error), VF_FAILED);
     cr_assert(strstr(error.text, strerror(EACCES)), "%s", error.text);
     vf_output_file_close(file);
@@ -484,14 +259,14 @@ Test(output_file, sync_that_fails)
 {
     sample_put(sample_path("out"), "old", 3);
     sample_refuse(SYS_fsync, 0, UINT_MAX, EIO);
-    struct vf_output_file *file = open_file(sample_path("out"), false);
-    fill_file(file, "new");
+    struct vf_output_file *file = output_open(sample_path("out"), false);
+    output_fill(file, "new");
     cr_assert_eq(vf_output_file_finish(file, true, &error), VF_FAILED);
     cr_assert(strstr(error.text, strerror(EIO)), "%s", error.text);
     vf_output_file_close(file);
-    check_content(sample_path("out"), "old");
+    output_check(sample_path("out"), "old");
     cr_assert_eq(sample_file_count(), 1);
-    write_file(sample_path("out"), "new");
+    output_write(sample_path("out"), "new");
 }
 
 Test(output_file, links_are_followed)
@@ -499,31 +274,31 @@ Test(output_file, links_are_followed)
     struct stat about;
     sample_put(sample_path("real"), "old", 3);
     cr_assert_eq(symlink("real", sample_path("link")), 0);
-    write_file(sample_path("link"), "new");
+    output_write(sample_path("link"), "new");
     cr_assert(lstat(sample_path("link"), &about) == 0 && S_ISLNK(about.st_mode));
-    check_content(sample_path("real"), "new");
+    output_check(sample_path("real"), "new");
     /* One that leads nowhere yet creates what it names. */
     cr_assert_eq(symlink("later", sample_path("first")), 0);
     cr_assert_eq(symlink(sample_path("first"), sample_path("second")), 0);
-    write_file(sample_path("second"), "newer");
-    check_content(sample_path("later"), "newer");
+    output_write(sample_path("second"), "newer");
+    output_check(sample_path("later"), "newer");
     cr_assert(lstat(sample_path("first"), &about) == 0 && S_ISLNK(about.st_mode));
     cr_assert_eq(sample_file_count(), 5);
     cr_assert_eq(symlink("round", sample_path("round")), 0);
-    check_refused(sample_path("round"), false, strerror(ELOOP));
+    output_check_refused(sample_path("round"), false, strerror(ELOOP));
 }
 
 Test(output_file, bad_targets)
 {
     cr_assert_eq(mkdir(sample_path("dir"), 0777), 0);
-    check_refused(sample_path("dir"), false, "directory");
-    check_refused(sample_path("dir/"), false, "directory");
-    check_refused(sample_path("no/out"), false, strerror(ENOENT));
-    check_refused(sample_path("new/"), false, "not a file name");
-    check_refused("", false, "not a file name");
+    output_check_refused(sample_path("dir"), false, "directory");
+    output_check_refused(sample_path("dir/"), false, "directory");
+    output_check_refused(sample_path("no/out"), false, strerror(ENOENT));
+    output_check_refused(sample_path("new/"), false, "not a file name");
+    output_check_refused("", false, "not a file name");
     sample_put(sample_path("file"), "x", 1);
-    check_refused(sample_path("file/out"), false, strerror(ENOTDIR));
-    check_refused("/proc/volfilter.tif", false, "cannot create");
+    output_check_refused(sample_path("file/out"), false, strerror(ENOTDIR));
+    output_check_refused("/proc/volfilter.tif", false, "cannot create");
     cr_assert_eq(sample_file_count(), 2);
 }
 
@@ -532,8 +307,8 @@ Test(output_file, long_names)
     char name[256];
     memset(name, 'n', 255);
     name[255] = '\0';
-    write_file(sample_path(name), "x");
-    check_content(sample_path(name), "x");
+    output_write(sample_path(name), "x");
+    output_check(sample_path(name), "x");
 }
 
 /* The file goes to its directory, whatever that is called by then. */
@@ -544,14 +319,14 @@ static void check_moved(bool no_clobber)
     snprintf(after, sizeof after, "%s", sample_path("after"));
     cr_assert_eq(mkdir(before, 0777), 0);
     snprintf(path, sizeof path, "%s/out", before);
-    struct vf_output_file *file = open_file(path, no_clobber), *given_up = open_file(path, no_clobber);
-    fill_file(file, "x");
+    struct vf_output_file *file = output_open(path, no_clobber), *given_up = output_open(path, no_clobber);
+    output_fill(file, "x");
     cr_assert_eq(rename(before, after), 0);
     vf_output_file_close(given_up);
     cr_assert_eq(vf_output_file_finish(file, true, &error), VF_OK, "%s", error.text);
     vf_output_file_close(file);
     snprintf(path, sizeof path, "%s/out", after);
-    check_content(path, "x");
+    output_check(path, "x");
     cr_assert_eq(unlink(path), 0);
     cr_assert_eq(rmdir(after), 0, "something else stays");
 }
@@ -560,18 +335,18 @@ Test(output_file, directory_that_gets_another_name)
 {
     check_moved(false);
     check_moved(true);
-    refuse_nameless();
+    output_refuse_nameless();
     check_moved(false);
     check_moved(true);
 }
 
 Test(output_file, devices_get_the_bytes)
 {
-    write_file("/dev/null", "x");
+    output_write("/dev/null", "x");
     struct stat about;
     cr_assert(stat("/dev/null", &about) == 0 && S_ISCHR(about.st_mode));
-    struct vf_output_file *file = open_file("/dev/full", true);
-    fill_file(file, "x");
+    struct vf_output_file *file = output_open("/dev/full", true);
+    output_fill(file, "x");
     cr_assert_eq(vf_output_file_finish(file, false, &error), VF_FAILED);
     cr_assert(strstr(error.text, strerror(ENOSPC)), "%s", error.text);
     vf_output_file_close(file);
@@ -585,9 +360,9 @@ Test(output_file, terminal)
     const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
     if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0)
         cr_skip_test("no terminals here");
-    struct vf_output_file *file = open_file(ptsname(terminal), false);
+    struct vf_output_file *file = output_open(ptsname(terminal), false);
     cr_expect(vf_output_file_is_terminal(file));
-    fill_file(file, "new");
+    output_fill(file, "new");
     cr_assert_eq(vf_output_file_finish(file, false, &error), VF_OK, "%s", error.text);
     vf_output_file_close(file);
     cr_expect_eq(read(terminal, text, sizeof text - 1), 3);
@@ -600,7 +375,7 @@ Test(output_file, nameless_by_removal)
 {
     struct stat about;
     setenv("TMPDIR", sample_path(""), 1);
-    refuse_nameless();
+    output_refuse_nameless();
     const int fd = vf_nameless_file(&error);
     cr_assert(fd >= 0, "%s", error.text);
     cr_assert(fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && about.st_nlink == 0);
@@ -627,7 +402,7 @@ Test(output_file, fifo)
     snprintf(path, sizeof path, "%s", sample_path("fifo"));
     cr_assert_eq(mkfifo(path, 0666), 0);
     cr_assert_eq(pthread_create(&thread, NULL, read_fifo, path), 0);
-    write_file(path, "through");
+    output_write(path, "through");
     pthread_join(thread, &text);
     cr_assert_str_eq(text, "through");
     struct stat about;
@@ -642,7 +417,7 @@ Test(output_file, standard_output)
     const int kept = dup(STDOUT_FILENO);
     dup2(ends[1], STDOUT_FILENO);
     close(ends[1]);
-    write_file("-", "bytes");
+    output_write("-", "bytes");
     dup2(kept, STDOUT_FILENO);
     cr_assert_eq(read(ends[0], text, sizeof text - 1), 5);
     cr_assert_str_eq(text, "bytes");
@@ -658,8 +433,8 @@ Test(output_file, a_reader_that_went_away)
     dup2(ends[1], STDOUT_FILENO);
     close(ends[0]);
     close(ends[1]);
-    struct vf_output_file *file = open_file("-", false);
-    fill_file(file, "bytes");
+    struct vf_output_file *file = output_open("-", false);
+    output_fill(file, "bytes");
     const enum vf_status status = vf_output_file_finish(file, false, &error);
     vf_output_file_close(file);
     dup2(kept, STDOUT_FILENO);
@@ -670,7 +445,7 @@ Test(output_file, a_reader_that_went_away)
 Test(output_file, no_temporary_directory)
 {
     setenv("TMPDIR", "/no/such/directory", 1);
-    check_refused("/dev/null", false, "TMPDIR");
+    output_check_refused("/dev/null", false, "TMPDIR");
 }
 
 /* What a signal handler does; more files than it has places for are only not removed. */
@@ -679,11 +454,11 @@ Test(output_file, leave)
     struct vf_output_file *files[100], *late;
     char name[16];
     sample_put(sample_path("kept"), "x", 1);
-    write_file(sample_path("done"), "x");
-    refuse_nameless();
+    output_write(sample_path("done"), "x");
+    output_refuse_nameless();
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof name, "out%d", i);
-        files[i] = open_file(sample_path(name), false);
+        files[i] = output_open(sample_path(name), false);
     }
     cr_assert_eq(sample_file_count(), 102);
     vf_output_file_leave();
