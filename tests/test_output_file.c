@@ -102,21 +102,30 @@ Test(output_file, ended_by_another_signal)
     cr_assert_eq(sample_file_count(), 0);
 }
 
-/* A container's first process, which no signal ends by default. */
+/* A container's first process, which no signal ends by default. A process that has such children has no
+ * others once the first has ended, not even sanitizers': so it is none of the tests' own. */
 Test(output_file, ended_by_another_signal_in_a_container)
 {
+    enum { NO_CONTAINER = 77 };
     int status;
-    if (unshare(CLONE_NEWPID) != 0)
-        cr_skip_test("only root has process numbers of its own");
-    const pid_t child = fork();
-    cr_assert(child >= 0);
-    if (child == 0) {
-        vf_signals_install();
-        raise(SIGUSR1);
-        _exit(getpid() == 1 ? 0 : 1);
+    const pid_t outer = fork();
+    cr_assert(outer >= 0);
+    if (outer == 0) {
+        if (unshare(CLONE_NEWPID) != 0)
+            _exit(NO_CONTAINER);
+        const pid_t first = fork();
+        if (first == 0) {
+            vf_signals_install();
+            raise(SIGUSR1);
+            _exit(0);
+        }
+        _exit(waitpid(first, &status, 0) == first && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
     }
-    cr_assert_eq(waitpid(child, &status, 0), child);
-    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGUSR1);
+    cr_assert_eq(waitpid(outer, &status, 0), outer);
+    cr_assert(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_CONTAINER)
+        cr_skip_test("only root has process numbers of its own");
+    cr_expect_eq(WEXITSTATUS(status), 128 + SIGUSR1);
 }
 
 /* Who ended by its signal, in a step that takes 0.8 s. */
