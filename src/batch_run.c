@@ -104,8 +104,7 @@ static enum vf_status note_whole(void *context, const struct stat *whole, struct
         return VF_OK;
     return vf_fail(error, file->noted,
                    "would replace its input, which --resume could then not tell from one that is to be "
-                   "filtered (--suffix "
-                   "gives results other names): %.300s",
+                   "filtered (--suffix gives results other names): %.300s",
                    file->note_error.text);
 }
 
