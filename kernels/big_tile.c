@@ -4,6 +4,9 @@
 
 enum { COLUMNS, CARRY, FLAT, CUBE };
 
+/* Four rows a thread make 25 weights of an image 0.8 of the time of two, and medians of 3 x 3 0.87. */
+enum { MOST_WRITTEN = 900 };
+
 static const char *const variants[] = {"columns", "carry", "flat", "cube", NULL};
 
 static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
@@ -69,6 +72,10 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const double most = vf_fills_are_copies(c, gpu) ? traffic->loads : 4;
     traffic->loads_in_flight = most > 1 ? most : 1;
     traffic->barriers = 1;
+    /* Little of an image's tiles is halo: what memory takes hides the rest (184 configurations of eight
+     * stencils), which in 3D it does not. */
+    if (c->flow->dim == 2 && vf_fills_are_copies(c, gpu))
+        traffic->overlap = VF_RUNS_AHEAD;
 }
 
 const struct vf_gpu_scheme vf_gpu_big_tile = {
@@ -83,5 +90,6 @@ const struct vf_gpu_scheme vf_gpu_big_tile = {
     .shared = shared,
     .traffic = traffic,
     .written = vf_box_written,
+    .most_written = MOST_WRITTEN,
     .define = vf_tile_define,
 };

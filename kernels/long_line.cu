@@ -50,12 +50,14 @@ VF_INLINE void vf_put_row(const VfArgs &args, REAL *row, const vf_row_run &run, 
         vf_set_pack(own + m, pack);
     }
     vf_sync();
+    /* From one address: else the compiler finds each anew, behind a branch. */
+    vf_out_0 *const first = vf_kept(to + (x + threadIdx.x * VF_PACK));
     VF_UNROLL for (int n = 0; n < VF_RUN / VF_PACK; n++)
     {
         const int cell = (n * VF_BLOCK_X + threadIdx.x) * VF_PACK;
         REAL pack[VF_PACK];
         vf_get_cells(row + vf_in_row(cell), pack);
-        vf_write_pack_if(is_wanted && x + cell < args.nx, to + (x + cell), pack);
+        vf_write_pack_if(is_wanted && x + cell < args.nx, first + n * (VF_BLOCK_X * VF_PACK), pack);
     }
 }
 
@@ -67,16 +69,17 @@ VF_INLINE void vf_sweep(const VfArgs &args, REAL *shared, int field, int tile_x,
     const vf_in_0 *from = (const vf_in_0 *)args.in[field] + first;
     vf_out_0 *to = (vf_out_0 *)args.out[field] + first;
     REAL *row = shared + threadIdx.y * (2 * VF_ROW_CELLS), *next = row + VF_ROW_CELLS;
+    const vf_row_ends ends(args, x);
     int y = begin + threadIdx.y;
     if (y < end)
-        vf_bring_row(args, field, row, from, x);
+        vf_bring_row(args, field, row, from, x, ends);
     VF_NO_UNROLL for (int done = begin; done < end; done += VF_BLOCK_Y)
     {
         vf_wait_copies();
         vf_sync();
         from += step;
         if (y + VF_BLOCK_Y < end)
-            vf_bring_row(args, field, next, from, x);
+            vf_bring_row(args, field, next, from, x, ends);
         vf_row_run run = {args};
         run.add_all(row + threadIdx.x * VF_RUN_APART, 0, [](int at) { return at + VF_RUN_APART; });
         vf_put_row(args, row, run, to, x, y < end);
