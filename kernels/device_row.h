@@ -39,8 +39,9 @@ VF_INLINE void vf_bring_cell(const VfArgs &args, int field, REAL *to, const vf_i
     vf_bring_column(args, field, to, row, vf_index(x, args.nx));
 }
 
-/* What a thread brings of every row beside the tile: from which column, and where it goes; -1: nothing. They are
- * packs; at an end of the grid's rows (`is_end`), cells. If they are few they are found once for all rows. */
+/* What a thread brings of every row beside the tile: from which column, and where it goes; -1: nothing. They
+ * are packs; at an end of the grid's rows (`is_end`), cells. If they are few they are found once for all
+ * rows. */
 struct vf_row_ends {
     enum {
         packs = 2 * VF_PAD / VF_PACK,
@@ -92,8 +93,8 @@ VF_INLINE void vf_bring_row(const VfArgs &args, int field, REAL *to, const vf_in
 {
     const int lane = threadIdx.x, reached = args.nx + VF_REACH;
     const vf_place place = vf_place_of(to);
-    /* A lane's packs are equally far apart in both places, and most tiles are within the grid: no pack is asked
-     * for by itself then. */
+    /* A lane's packs are equally far apart in both places, and most tiles are within the grid: no pack is
+     * asked for by itself then. */
     const vf_place own = place + vf_in_row(VF_PAD + lane * VF_PACK) * (int)sizeof(REAL);
     const vf_in_0 *const own_row = row + (x + lane * VF_PACK);
     const bool is_whole = VF_BLOCK_X * VF_PACK % VF_RUN == 0 && x + VF_ROW_COLUMNS <= args.nx;
@@ -111,9 +112,8 @@ VF_INLINE void vf_bring_row(const VfArgs &args, int field, REAL *to, const vf_in
                 vf_bring_cell(args, field, to + at + i, row, x + cell + i);
     }
     if (!ends.is_end)
-        ends.each(vf_row_ends::own_packs, [&](int column, int cell) {
-            vf_bring(place + cell * (int)sizeof(REAL), row + column);
-        });
+        ends.each(vf_row_ends::own_packs,
+                  [&](int column, int cell) { vf_bring(place + cell * (int)sizeof(REAL), row + column); });
     else
         ends.each(vf_row_ends::own_cells,
                   [&](int column, int cell) { vf_bring_column(args, field, to + cell, row, column); });
