@@ -317,6 +317,43 @@ Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
     }
 }
 
+/* What the model takes for one kernel of floats. */
+static struct vf_ranked best_of_floats(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz)
+{
+    struct planned p;
+    struct vf_flow flow;
+    struct vf_gpu_request request;
+    struct vf_gpu_types types;
+    struct vf_kernel_work work;
+    struct vf_ranked best;
+    struct vf_error error = {.text = ""};
+    planned_open(&p, chain, nx, ny, nz, NULL);
+    const struct vf_run *const run = &p.plan.run[0];
+    cr_assert_eq(vf_plan_flow(&p.plan, run, NULL, &flow, &error), VF_OK, "%s", error.text);
+    vf_plan_gpu_request(&p.plan, run, &flow, &types, &request);
+    types.source[0] = VF_F32;
+    const struct vf_launch whole = {.stage_end = flow.stage_count};
+    cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, &whole, &error), VF_OK, "%s", error.text);
+    cr_assert(vf_gpu_choose(&work.c, &p.gpu, NULL, &best), "%s", chain);
+    vf_kernel_work_close(&work);
+    vf_flow_close(&flow);
+    planned_close(&p);
+    return best;
+}
+
+/* As was measured on an H200: images that are read once go by tiles, large ones with four rows a thread,
+ * volumes by streams. */
+Test(gpu_plan, images_of_one_pass_go_by_tiles)
+{
+    static const char *const of_images[] = {"gradient", "laplacian", "median"};
+    for (int i = 0; i < COUNT(of_images); i++) {
+        const struct vf_ranked best = best_of_floats(of_images[i], 8192, 8192, 1);
+        cr_expect_str_eq(best.scheme->name, "big-tile", "%s: %s", of_images[i], best.scheme->name);
+        cr_expect_eq(best.config.work[1], 4, "%s: %d", of_images[i], best.config.work[1]);
+    }
+    cr_expect_str_eq(best_of_floats("laplacian", 512, 512, 512).scheme->name, "register-stream");
+}
+
 /* Of 100 x rows x planes cells. */
 static void check_chunks(const char *chain, const char *scheme, ptrdiff_t rows, ptrdiff_t planes,
                          const int *stream, int count)
