@@ -1,11 +1,13 @@
 /* The program: standard streams, signals, the command line, and the exit status. */
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "descriptor.h"
 #include "interrupt.h"
 #include "progress.h"
 
@@ -16,6 +18,25 @@ static void keep_standard_streams(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
             _exit(VF_FAILED);
+}
+
+static ssize_t write_stdout(void *unused, const char *data, size_t bytes)
+{
+    (void)unused;
+    return vf_write_all(STDOUT_FILENO, data, bytes, vf_interrupted != 0) ? (ssize_t)bytes : 0;
+}
+
+/* stdio takes a pipe that is full for an error if it does not block, as those of some parents do not. */
+static void wait_for_readers(void)
+{
+    const int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    if (flags == -1 || (flags & O_NONBLOCK) == 0)
+        return;
+    FILE *const waiting = fopencookie(NULL, "w", (cookie_io_functions_t){.write = write_stdout});
+    if (waiting == NULL)
+        return;
+    setvbuf(waiting, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
+    stdout = waiting;
 }
 
 /* Threads get as much as the main one may take; a fifth of a MiB is what was seen to be used. */
@@ -51,6 +72,7 @@ int main(int argc, char **argv)
     struct vf_command_line line = {0};
     struct vf_error error;
     keep_standard_streams();
+    wait_for_readers();
     vf_signals_install();
     enum vf_status status = check_stack(&error);
     if (status == VF_OK)

@@ -35,6 +35,22 @@ test_texts_of_many_files() {
     wait $! || :
 }
 
+# As a pipe of a parent's that does not block may be; dd leaves its standard output so.
+test_text_to_who_reads_late() {
+    for i in $(seq 200); do
+        echo "$SMALL"
+    done >names
+    xargs "$VOLFILTER" info --json <names >all
+    [ "$(wc -c <all)" -gt 70000 ]
+    {
+        dd if=/dev/null oflag=nonblock status=none
+        xargs "$VOLFILTER" info --json <names 2>err && echo 0 >code
+    } | { sleep 0.3 && cat >late; }
+    silent
+    [ -e code ]
+    cmp all late
+}
+
 test_nobody_reads_the_rest_of_a_text() {
     mkfifo pipe
     true <pipe &
