@@ -87,11 +87,11 @@ struct vf_row_ends {
     }
 };
 
-/* What the tile at column x of a row reads. */
-VF_INLINE void vf_bring_row(const VfArgs &args, int field, REAL *to, const vf_in_0 *row, int x,
+/* What the tile of `ends` reads of a row. */
+VF_INLINE void vf_bring_row(const VfArgs &args, int field, REAL *to, const vf_in_0 *row,
                             const vf_row_ends &ends)
 {
-    const int lane = threadIdx.x, reached = args.nx + VF_REACH;
+    const int x = ends.x, lane = threadIdx.x, reached = args.nx + VF_REACH;
     const vf_place place = vf_place_of(to);
     /* A lane's packs are equally far apart in both places, and most tiles are within the grid: no pack is
      * asked for by itself then. */

@@ -72,14 +72,14 @@ VF_INLINE void vf_sweep(const VfArgs &args, REAL *shared, int field, int tile_x,
     const vf_row_ends ends(args, x);
     int y = begin + threadIdx.y;
     if (y < end)
-        vf_bring_row(args, field, row, from, x, ends);
+        vf_bring_row(args, field, row, from, ends);
     VF_NO_UNROLL for (int done = begin; done < end; done += VF_BLOCK_Y)
     {
         vf_wait_copies();
         vf_sync();
         from += step;
         if (y + VF_BLOCK_Y < end)
-            vf_bring_row(args, field, next, from, x, ends);
+            vf_bring_row(args, field, next, from, ends);
         vf_row_run run = {args};
         run.add_all(row + threadIdx.x * VF_RUN_APART, 0, [](int at) { return at + VF_RUN_APART; });
         vf_put_row(args, row, run, to, x, y < end);

@@ -60,7 +60,7 @@ struct vf_table {
             VF_NO_UNROLL for (int n = threadIdx.x; n < VF_ROW_CELLS; n += VF_THREADS) to[n] =
                 vf_outside(args, field);
         else
-            vf_bring_row(args, field, to, (const vf_in_0 *)args.in[field] + vf_row(args, at_y, at_z), x,
+            vf_bring_row(args, field, to, (const vf_in_0 *)args.in[field] + vf_row(args, at_y, at_z),
                          vf_row_ends(args, x));
         if (row < VF_HEIGHT)
             bring_weights(t);

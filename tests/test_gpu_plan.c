@@ -317,27 +317,15 @@ Test(gpu_plan, equal_cases_have_equal_texts_and_parameters_are_not_in_them)
     }
 }
 
-/* What the model takes for one kernel of floats. */
+/* What the model takes for the chain's kernel if it reads floats. */
 static struct vf_ranked best_of_floats(const char *chain, ptrdiff_t nx, ptrdiff_t ny, ptrdiff_t nz)
 {
-    struct planned p;
-    struct vf_flow flow;
-    struct vf_gpu_request request;
-    struct vf_gpu_types types;
-    struct vf_kernel_work work;
+    struct planned_kernel k;
     struct vf_ranked best;
-    struct vf_error error = {.text = ""};
-    planned_open(&p, chain, nx, ny, nz, NULL);
-    const struct vf_run *const run = &p.plan.run[0];
-    cr_assert_eq(vf_plan_flow(&p.plan, run, NULL, &flow, &error), VF_OK, "%s", error.text);
-    vf_plan_gpu_request(&p.plan, run, &flow, &types, &request);
-    types.source[0] = VF_F32;
-    const struct vf_launch whole = {.stage_end = flow.stage_count};
-    cr_assert_eq(vf_kernel_work_open(&work, &run->gpu, &request, &whole, &error), VF_OK, "%s", error.text);
-    cr_assert(vf_gpu_choose(&work.c, &p.gpu, NULL, &best), "%s", chain);
-    vf_kernel_work_close(&work);
-    vf_flow_close(&flow);
-    planned_close(&p);
+    planned_kernel_open(&k, chain, nx, ny, nz, NULL);
+    k.work.c.source_type[0] = VF_F32;
+    cr_assert(vf_gpu_choose(&k.work.c, &k.p.gpu, NULL, &best), "%s", chain);
+    planned_kernel_close(&k);
     return best;
 }
 
