@@ -38,6 +38,10 @@ VF_INLINE void *vf_pointer(vf_place place)
 #if defined(VF_ON_CPU) || __CUDA_ARCH__ < 800
 template <int bytes> VF_INLINE void vf_copy(void *to, const void *from)
 {
+#ifdef VF_ON_CPU
+    if (bytes >= 4)
+        return vf_cpu_copy(to, from, bytes);
+#endif
     *(typename vf_word<bytes>::type *)to = __ldg((const typename vf_word<bytes>::type *)from);
 }
 template <int bytes> VF_INLINE void vf_copy_to(vf_place to, const void *from)
@@ -50,9 +54,15 @@ VF_INLINE void vf_copy_anywhere(vf_place to, const void *from)
 }
 VF_INLINE void vf_close_copies()
 {
+#ifdef VF_ON_CPU
+    vf_cpu_close_copies();
+#endif
 }
 template <int groups> VF_INLINE void vf_wait_copies()
 {
+#ifdef VF_ON_CPU
+    vf_cpu_wait_copies(groups);
+#endif
 }
 #else
 /* What others of the block, or blocks beside it, take of a line comes to L2 with it. A place should be as far

@@ -6,9 +6,15 @@
 #include "src/model.h"
 #include "src/size.h"
 
-/* Planes on their way: with more, wide stars are slower on an H200. And planes that threads may be reading:
- * at the gate they may be one plane apart. */
-enum { AHEAD = 2, READ = 2 };
+enum { NEAR, LATER, FAR };
+
+static const char *const variants[] = {"near", "later", "far", NULL};
+
+/* Planes on their way. */
+static const int ahead_of[] = {[NEAR] = 2, [LATER] = 3, [FAR] = 7};
+
+/* Planes that threads may be reading: at the gate they may be one plane apart. */
+enum { READ = 2 };
 
 /* What follows from a block's shape. */
 struct layout {
@@ -17,6 +23,7 @@ struct layout {
     int above;          /* terms along z that are added last (star_stream.cu) */
     int stars;          /* so many stages, the first ones, are stars */
     int registers;      /* of a thread */
+    int ahead, later;   /* planes on their way; of them, those without what is beside the tile */
     int planes;         /* in the ring */
     size_t plane;       /* elements of a plane in the ring */
 };
@@ -103,7 +110,11 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
               others = 20 + words * ((1 + l->stars) * cells + (2 * l->before + 1) * pack);
     for (l->above = 0; l->above < reach && others + words * cells * sums > most; l->above++)
         sums -= l->stars;
-    l->planes = AHEAD + l->above + READ;
+    l->ahead = ahead_of[config->variant];
+    /* No more than can be spared while the planes above are on their way, too. */
+    const bool spares_two = config->variant == FAR || (l->above > 1 && tail_of(c) == 0);
+    l->later = config->variant == NEAR ? 0 : spares_two ? 2 : 1;
+    l->planes = l->ahead + l->above + READ;
     l->registers = others + words * cells * sums;
 }
 
@@ -151,21 +162,49 @@ static bool is_large(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     return 2 * l.registers * config->block[0] * config->block[1] > gpu->sm_registers;
 }
 
+static struct vf_kernel_config config_of(const struct vf_kernel_case *c, const int shape[3], int variant)
+{
+    return (struct vf_kernel_config){.block = {shape[0], shape[1], 1},
+                                     .work = {vf_kernel_pack(c), shape[2], 1},
+                                     .stream = 1,
+                                     .variant = variant};
+}
+
+/* Tiles that nearly all multiprocessors take at once, in a single chunk, so that all are in the same planes:
+ * no plane is read twice, and what is beside a tile was just read for others. Returns how many were added. */
+static int add_far(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
+                   int room)
+{
+    static const int shapes[][3] = {{64, 4, 2}, {128, 2, 2}, {32, 8, 2}, {16, 16, 2}, {64, 8, 2}, {64, 4, 4}};
+    int count = 0;
+    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && count < room; i++) {
+        struct vf_kernel_config config = config_of(c, shapes[i], FAR);
+        struct layout l;
+        config.stream = (int)c->nz;
+        find_layout(c, &config, &l);
+        const ptrdiff_t tiles = vf_ceil_div(c->nx, l.tile_x) * vf_ceil_div(c->ny, l.tile_y);
+        if (4 * tiles > 3 * gpu->multiprocessors && tiles <= gpu->multiprocessors &&
+            forbids(c, gpu, &config) == NULL)
+            list[count++] = config;
+    }
+    return count;
+}
+
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                       int room)
 {
     static const int shapes[][3] = {{64, 4, 4},  {32, 8, 4}, {16, 16, 4}, {64, 8, 4}, {32, 16, 4},
                                     {32, 16, 2}, {64, 8, 2}, {32, 8, 2},  {16, 16, 2}};
     int count = 0;
-    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes); i++) {
-        const struct vf_kernel_config config = {.block = {shapes[i][0], shapes[i][1], 1},
-                                                .work = {vf_kernel_pack(c), shapes[i][2], 1},
-                                                .stream = 1};
-        const struct vf_sweep_shape shape = vf_sweep_shape_of(&config, 0, 0);
-        if (forbids(c, gpu, &config) == NULL && is_large(c, gpu, &config))
-            count += vf_sweep_add_chunks(c, gpu, &shape, config, 8 * c->halo[0], list + count, room - count);
-    }
-    return count;
+    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes); i++)
+        for (int variant = NEAR; variant <= LATER; variant++) {
+            const struct vf_kernel_config config = config_of(c, shapes[i], variant);
+            const struct vf_sweep_shape shape = vf_sweep_shape_of(&config, 0, 0);
+            if (forbids(c, gpu, &config) == NULL && is_large(c, gpu, &config))
+                count +=
+                    vf_sweep_add_chunks(c, gpu, &shape, config, 8 * c->halo[0], list + count, room - count);
+        }
+    return count + add_far(c, gpu, list + count, room - count);
 }
 
 /* ---- counts for the model ---- */
@@ -173,6 +212,8 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 /* Fitted to 13, 31 and 43 points on an H200: */
 /* Moving planes by a ring takes so many times what a copy takes, even without arithmetic. */
 #define RING 1.02
+/* The same if what is beside a tile is asked for later, and the last terms along z are not added before. */
+#define LATER_RING 0.98
 /* The few cells beside an end of a row take the time of so many sectors. */
 #define BORDER 7
 /* The share of the time for shared memory that is not hidden by arithmetic. */
@@ -187,20 +228,21 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     struct layout l;
     find_layout(c, config, &l);
     const int element = (int)vf_kernel_element(c), pack = vf_kernel_pack(c), rows = config->work[1];
+    const double ring = config->variant == LATER && l.above > 0 ? LATER_RING : RING;
     const double planes = config->stream, all = planes + 2.0 * c->halo[0] - l.above,
                  read = planes + 2.0 * c->halo[0], cells = (double)rows * pack;
     const double row = vf_model_warp_sectors(0, element, l.tile_x),
                  line = vf_model_warp_lines(0, element, l.tile_x);
     const double threads = (double)config->block[0] * config->block[1],
                  borders = l.before > 0 ? 2 * l.tile_y : 0;
-    t->read_sectors += RING * row * l.tile_y * planes;
+    t->read_sectors += ring * row * l.tile_y * planes;
     t->halo_sectors[0] += BORDER * borders * read;
     t->halo_sectors[1] += row * 2 * c->halo[1] * read;
     t->halo_sectors[2] += row * l.tile_y * (read - planes);
     double narrowing = 0;
     for (int k = 0; k < c->flow->sink_count; k++) {
         t->written_sectors +=
-            RING * planes * l.tile_y * vf_model_warp_sectors(0, (int)vf_type_size(c->sink_type[k]), l.tile_x);
+            ring * planes * l.tile_y * vf_model_warp_sectors(0, (int)vf_type_size(c->sink_type[k]), l.tile_x);
         t->global_wavefronts += line * planes * l.tile_y;
         narrowing += vf_narrowing_ops(c, c->sink_type[k]);
     }
@@ -215,8 +257,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->threads = (int)threads;
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
-    t->loads_in_flight = 4 * AHEAD * brought;
-    t->overlap = VF_OVERLAPS;
+    t->loads_in_flight = 4 * l.ahead * brought;
+    t->overlap = config->variant == FAR ? VF_RUNS_AHEAD : VF_OVERLAPS;
     t->issue_warps = ISSUED / cells;
     /* If all sums are in registers, the compiler uses fewer than the layout has room for. */
     t->registers = l.registers - (l.above == 0 ? 8 : 0);
@@ -233,9 +275,9 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 {
     struct layout l;
     find_layout(c, config, &l);
-    vf_text_add(text, "#define VF_PLANES %d\n#define VF_AHEAD %d\n#define VF_ABOVE %d\n#define VF_TAIL %d\n",
-                l.planes, AHEAD, l.above, tail_of(c));
-    vf_text_add(text, "#define VF_STARS %d\n", l.stars);
+    vf_text_add(text, "#define VF_PLANES %d\n#define VF_AHEAD %d\n#define VF_LATER %d\n#define VF_ABOVE %d\n",
+                l.planes, l.ahead, l.later, l.above);
+    vf_text_add(text, "#define VF_TAIL %d\n#define VF_STARS %d\n", tail_of(c), l.stars);
     vf_define_each("VF_EACH_STAR", 0, l.stars, text);
     vf_define_each("VF_EACH_BODY", l.stars, c->flow->stage_count, text);
 }
@@ -244,6 +286,7 @@ const struct vf_gpu_scheme vf_gpu_star_stream = {
     .name = "star-stream",
     .summary = "for wide star stencils: planes in shared memory, sums in registers",
     .file = "kernels/star_stream.cu",
+    .variants = variants,
     .refuses = refuses,
     .candidates = candidates,
     .forbids = forbids,

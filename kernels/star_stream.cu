@@ -1,9 +1,10 @@
 /* A block streams through planes as in associative.cu: the terms of a plane are added to the sums along z
  * that they belong to, which are in registers, and complete the result some planes back. But planes are
  * copied to a ring in shared memory, VF_AHEAD of them at once, each with what is beside the tile along x and
- * y, but without the corners, which a star does not read. There a thread finds the cells beside its own,
- * packs along x and rows along y, and needs neither L1 nor other threads for them. So there is little to do
- * beside the sums, and the few warps for which many sums leave registers are enough.
+ * y, but without the corners, which a star does not read. What is beside the tile is its neighbours' own: if
+ * it is asked for VF_LATER planes after the tile, L2 has it from them. In the ring a thread finds the cells
+ * beside its own, packs along x and rows along y, and needs neither L1 nor other threads for them. So there
+ * is little to do beside the sums, and the few warps for which many sums leave registers are enough.
  *
  * If a star has too many sums for registers, the last VF_ABOVE terms along z are not added when their planes
  * come, but when the rest of the sum is complete, from planes that are still in the ring.
@@ -17,6 +18,7 @@
  * Constants beside those of device.h, from kernels/star_stream.c:
  *   VF_PLANES          planes in the ring
  *   VF_AHEAD           how many of them are on their way
+ *   VF_LATER           of these, how many are so without what is beside the tile
  *   VF_ABOVE           how many terms along z are added last
  *   VF_TAIL            how many cells are in the grid of the pack in which its rows end; 0: all
  *   VF_STARS           so many of the stages, the first ones, are stars
@@ -45,6 +47,13 @@
 #define VF_DELAY (VF_HALO_Z - VF_ABOVE)
 #define VF_SUMS (VF_HALO_Z + VF_DELAY)
 
+/* How many planes have been sent for when the first one is taken, and how many groups of copies may still be
+ * on their way then: a plane that is taken needs what is beside it, the VF_ABOVE next ones their tiles only,
+ * unless there is a pack of a tile among what is beside it. */
+#define VF_SENT (VF_AHEAD + VF_ABOVE)
+#define VF_NEEDED (VF_TAIL > 0 ? VF_ABOVE + VF_LATER : VF_LATER > VF_ABOVE ? VF_LATER : VF_ABOVE)
+#define VF_UNDER_WAY (VF_SENT - 1 - VF_NEEDED)
+
 /* What a block computes: its first cell in a plane, and its planes. */
 struct vf_course {
     int x, y, begin, end;
@@ -63,6 +72,12 @@ VF_INLINE unsigned vf_next(unsigned place)
     return place + VF_PLANE == VF_RING ? 0 : place + VF_PLANE;
 }
 
+/* The place VF_LATER before. */
+VF_INLINE unsigned vf_before(unsigned place)
+{
+    return place - VF_LATER * VF_PLANE + (VF_LATER > 0 && place < VF_LATER * VF_PLANE ? VF_RING : 0);
+}
+
 /* ---- copies ---- */
 
 /* Special places in a plane, which otherwise are elements from its first: nothing is copied; it is the
@@ -74,34 +89,31 @@ VF_INLINE unsigned vf_next(unsigned place)
 /* What a thread copies of every plane: packs in its own columns, and some of the packs beside the tile. */
 struct vf_copies {
     enum {
-        rows = VF_TILE_Y + 2 * VF_HALO_Y,
-        own = (rows + VF_BLOCK_Y - 1) / VF_BLOCK_Y,
+        edges = 2 * VF_HALO_Y, /* rows above the tile, and below */
+        own_edges = (edges + VF_BLOCK_Y - 1) / VF_BLOCK_Y,
         packs = VF_BEFORE + VF_BEHIND, /* beside each row */
         beside = (VF_TILE_Y * packs + VF_THREADS - 1) / VF_THREADS,
         list = beside > 0 ? beside : 1,
     };
     const VfArgs &args;
+    const int x, y; /* the thread's first column, the tile's first row */
     const int last; /* the last plane that is read */
     /* Where packs go in the ring's first plane, and where they are in a plane of the grid. */
     vf_place to, to_beside[list];
-    unsigned from[own], row_beside[list];
+    unsigned from[VF_WORK_Y], from_edge[own_edges > 0 ? own_edges : 1], row_beside[list];
     int x_beside[list];
+    const REAL *start[VF_LATER + 1]; /* where the planes begin that were sent for last */
 
     VF_MEMBER vf_copies(const VfArgs &a, const vf_course &c, vf_place ring)
-        : args(a), last(c.end - 1 + VF_HALO_Z),
+        : args(a), x(c.x + threadIdx.x * VF_PACK), y(c.y), last(c.end - 1 + VF_HALO_Z),
           to(ring + bytes(threadIdx.y, VF_BORDER + threadIdx.x * VF_PACK))
     {
-        const int x = c.x + threadIdx.x * VF_PACK;
-        VF_UNROLL for (int k = 0; k < own; k++)
+        VF_UNROLL for (int k = 0; k < VF_WORK_Y; k++)
         {
-            const int row = (int)threadIdx.y + k * VF_BLOCK_Y - VF_HALO_Y;
             /* A pack in which the grid's rows end is copied with those beside the tile, if rows have such. */
-            const int width = VF_HALO_X > 0 && row >= 0 && row < VF_TILE_Y ? VF_PACK : 1;
-            const unsigned at = row_at(c.y + row);
-            from[k] = row >= VF_TILE_Y + VF_HALO_Y || x + width > a.nx ? VF_NOTHING
-                      : at == VF_OUTSIDE                               ? VF_OUTSIDE
-                                                                       : at + x;
+            from[k] = pack_at(threadIdx.y + k * VF_BLOCK_Y, VF_HALO_X > 0 ? VF_PACK : 1);
         }
+        VF_UNROLL for (int k = 0; k < own_edges; k++) from_edge[k] = edge_at(k);
         const int whole = (a.nx - c.x) / VF_PACK, behind = whole < VF_BLOCK_X ? whole : VF_BLOCK_X;
         VF_UNROLL for (int k = 0; k < beside; k++)
         {
@@ -124,6 +136,27 @@ struct vf_copies {
     {
         const int at = vf_index(y < args.ny + VF_HALO_Y ? y : args.ny - 1 + VF_HALO_Y, args.ny);
         return at < 0 ? VF_OUTSIDE : (unsigned)at * (unsigned)args.pitch;
+    }
+
+    /* Where the thread's pack is of a row, counted from the tile's first one, if so many of its cells are in
+     * the grid. */
+    VF_MEMBER unsigned pack_at(int row, int width)
+    {
+        const unsigned at = row_at(y + row);
+        return x + width > args.nx ? VF_NOTHING : at == VF_OUTSIDE ? VF_OUTSIDE : at + x;
+    }
+
+    /* How many rows of the ring are between a row above or below the tile and those above. */
+    static VF_MEMBER int between(int k)
+    {
+        return (int)threadIdx.y + k * VF_BLOCK_Y < VF_HALO_Y ? 0 : VF_TILE_Y;
+    }
+
+    /* Where the thread's pack of that row is. */
+    VF_MEMBER unsigned edge_at(int k)
+    {
+        const int edge = threadIdx.y + k * VF_BLOCK_Y;
+        return edge < edges ? pack_at(edge - VF_HALO_Y + between(k), 1) : VF_NOTHING;
     }
 
     static VF_MEMBER bool is_outside(const REAL *plane, unsigned at)
@@ -157,21 +190,47 @@ struct vf_copies {
         }
     }
 
-    /* Begins to copy a plane to a place in the ring; beyond the last one that is needed, that one again. */
-    VF_MEMBER void send(int plane, unsigned place)
+    /* Where a plane begins; beyond the last one that is needed, that one. */
+    VF_MEMBER const REAL *start_of(int plane)
     {
         const int at = vf_index(plane < last ? plane : last, args.nz);
-        const REAL *const start = at < 0 ? nullptr : (const REAL *)args.in[0] + vf_row(args, 0, at);
-        VF_UNROLL for (int k = 0; k < own; k++)
+        return at < 0 ? nullptr : (const REAL *)args.in[0] + vf_row(args, 0, at);
+    }
+
+    /* Begins to copy the tile of a plane, which begins at `start`, to a place in the ring. */
+    VF_MEMBER void send_tile(const REAL *start, unsigned place)
+    {
+        VF_UNROLL for (int k = 0; k < VF_WORK_Y; k++)
         {
             if (from[k] != VF_NOTHING)
-                bring_pack(to + place + bytes(k * VF_BLOCK_Y, 0), start, from[k]);
+                bring_pack(to + place + bytes(VF_HALO_Y + k * VF_BLOCK_Y, 0), start, from[k]);
+        }
+    }
+
+    /* The same for what is beside the tile. */
+    VF_MEMBER void send_beside(const REAL *start, unsigned place)
+    {
+        VF_UNROLL for (int k = 0; k < own_edges; k++)
+        {
+            if (from_edge[k] != VF_NOTHING)
+                bring_pack(to + place + bytes(k * VF_BLOCK_Y + between(k), 0), start, from_edge[k]);
         }
         VF_UNROLL for (int k = 0; k < beside; k++)
         {
             if (row_beside[k] != VF_NOTHING)
                 bring_beside(to_beside[k] + place, start, row_beside[k], x_beside[k]);
         }
+    }
+
+    /* Begins to copy the tile of the next plane, and what is beside that of VF_LATER planes before, if that
+     * is wanted too. */
+    VF_MEMBER void send(int plane, unsigned place, bool beside)
+    {
+        VF_UNROLL for (int i = VF_LATER; i > 0; i--) start[i] = start[i - 1];
+        start[0] = start_of(plane);
+        send_tile(start[0], place);
+        if (beside)
+            send_beside(start[VF_LATER], vf_before(place));
         vf_close_copies();
     }
 };
@@ -397,14 +456,14 @@ struct vf_stars {
     VF_MEMBER void sweep(vf_gate &gate)
     {
         const int first = course.begin - VF_HALO_Z;
-        unsigned to = (VF_AHEAD + VF_ABOVE) * VF_PLANE, from = 0;
-        VF_UNROLL for (int i = 0; i < VF_AHEAD + VF_ABOVE; i++) copies.send(first + i, i * VF_PLANE);
-        vf_wait_copies<VF_AHEAD - 1>();
+        unsigned to = VF_SENT * VF_PLANE, from = 0;
+        VF_UNROLL for (int i = 0; i < VF_SENT; i++) copies.send(first + i, i * VF_PLANE, i >= VF_LATER);
+        vf_wait_copies<VF_UNDER_WAY>();
         __syncthreads();
         VF_NO_UNROLL for (int plane = first; plane < course.end + VF_DELAY; plane++)
         {
-            copies.send(plane + VF_AHEAD + VF_ABOVE, to);
-            vf_wait_copies<VF_AHEAD - 1>();
+            copies.send(plane + VF_SENT, to, true);
+            vf_wait_copies<VF_UNDER_WAY>();
             gate.arrive();
             step(plane, from);
             gate.wait();

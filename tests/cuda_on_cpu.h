@@ -77,6 +77,22 @@ VF_CPU_INLINE unsigned __ballot_sync(unsigned mask, int predicate, VF_CPU_PLACE)
     return (unsigned)vf_cpu_machine->collective(FAKE_BALLOT, mask, predicate != 0, 0, {file, line});
 }
 
+/* Copies that pass by registers: kernels/device_copy.h. */
+VF_CPU_INLINE void vf_cpu_copy(void *to, const void *from, size_t bytes)
+{
+    vf_cpu_machine->copy(to, from, bytes);
+}
+
+VF_CPU_INLINE void vf_cpu_close_copies()
+{
+    vf_cpu_machine->close_copies();
+}
+
+VF_CPU_INLINE void vf_cpu_wait_copies(unsigned groups)
+{
+    vf_cpu_machine->wait_copies(groups);
+}
+
 template <class T> VF_CPU_INLINE T vf_cpu_shuffle(unsigned mask, T value, int source, fake_place place)
 {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "shuffles take 32 or 64 bits");

@@ -63,6 +63,25 @@ Test(fake_cuda, late_work_is_done)
         cr_assert_eq(out[i], (float)(i / 100 * 100 + 99 - i % 100));
 }
 
+/* Copies beside a thread's work are there when they were waited for: at once, or not before. */
+Test(fake_cuda, late_copies_come_when_they_are_waited_for)
+{
+    static const char copies[] =
+        KERNEL("VF_SHARED_MEMORY(s); float *v = (float *)s;"
+               "for (int k = 0; k < 3; k++) { vf_cpu_copy(v + k, a.in + k, 4); vf_cpu_close_copies(); }"
+               "a.out[0] = v[0]; vf_cpu_wait_copies(2); a.out[1] = v[0]; a.out[2] = v[1];"
+               "vf_cpu_wait_copies(0); a.out[3] = v[1]; a.out[4] = v[2];");
+    for (int late = 0; late < 2; late++) {
+        float out[5];
+        setenv("FAKE_CUDA_LATE", late ? "1" : "0", 1);
+        run_kernel(copies, 1, 1, 1, 12, out, 5);
+        cr_expect_eq(isnan(out[0]), late);
+        cr_expect_eq(out[1], 0);
+        cr_expect_eq(isnan(out[2]), late);
+        cr_expect(out[3] == 1 && out[4] == 2);
+    }
+}
+
 /* Without a barrier the result depends on the order. */
 Test(fake_cuda, orders_show_a_race)
 {

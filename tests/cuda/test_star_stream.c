@@ -5,10 +5,15 @@
 #include "flow_case.h"
 
 /* Tiles of 16 x 8 and of 32 x 16 cells; in double, 8 x 8. */
-static const char *const small_tiles[] = {"star-stream:block=4x8:work=4x1x1:stream=700", NULL};
+static const char *const small_tiles[] = {"star-stream:block=4x8:work=4x1x1:stream=700",
+                                          "star-stream:variant=later:block=4x8:work=4x1x1:stream=3",
+                                          "star-stream:variant=far:block=4x8:work=4x1x1:stream=700", NULL};
 static const char *const large_tiles[] = {"star-stream:block=8x4:work=4x4x1:stream=5:virtual=1",
-                                          "star-stream:block=8x8:work=4x2x1:stream=4:grid=flat", NULL};
-static const char *const double_tiles[] = {"star-stream:block=4x8:work=2x1x1:stream=3", NULL};
+                                          "star-stream:block=8x8:work=4x2x1:stream=4:grid=flat",
+                                          "star-stream:variant=later:block=8x4:work=4x4x1:stream=5",
+                                          "star-stream:variant=far:block=8x8:work=4x2x1:stream=7", NULL};
+static const char *const double_tiles[] = {"star-stream:block=4x8:work=2x1x1:stream=3",
+                                           "star-stream:variant=later:block=4x8:work=2x1x1:stream=6", NULL};
 
 static void check_star(const char *const *scheme, const int radius[3], enum vf_boundary boundary,
                        const int volume[][3], size_t volumes)

@@ -9,11 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls.h"
 #include "fiber.h"
 
 enum { MOST_THREADS = 1024, MOST_WORKERS = 64, SHARED_ALIGNMENT = 128, POISON = 0xff };
 
 enum state { NEW, READY, RUNNING, AT_BARRIER, AT_COLLECTIVE, ENDED };
+
+/* What a thread has begun to copy. */
+struct copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+    unsigned int group;
+};
 
 struct thread {
     struct fake_self self;
@@ -25,12 +34,17 @@ struct thread {
     unsigned int mask;
     int source;
     unsigned long long value, result;
+    /* The copies that are under way, from `first_copy` on, and how many groups of them are closed. */
+    struct copy *copy; /* owned, kept from launch to launch */
+    size_t first_copy, copy_count, copy_room;
+    unsigned int closed;
 };
 
 struct grid {
     const struct fake_launch *launch;
     unsigned long long block_count, next_block;
     bool reverse, shuffle;
+    bool late; /* copies are done when they are waited for */
     unsigned int seed;
 };
 
@@ -262,6 +276,41 @@ static unsigned long long collective(enum fake_collective kind, unsigned int mas
     return self->result;
 }
 
+/* ---- copies ---- */
+
+static void copy(void *to, const void *from, unsigned long bytes)
+{
+    struct thread *const t = this_worker->now;
+    if (!this_worker->grid->late) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    if (t->copy_count == t->copy_room) {
+        t->copy_room = 2 * t->copy_room + 64;
+        t->copy = realloc(t->copy, t->copy_room * sizeof *t->copy);
+        if (!t->copy)
+            abort();
+    }
+    t->copy[t->copy_count++] = (struct copy){to, from, bytes, t->closed};
+}
+
+static void close_copies(void)
+{
+    this_worker->now->closed++;
+}
+
+static void wait_copies(unsigned int groups)
+{
+    struct thread *const t = this_worker->now;
+    for (; t->first_copy < t->copy_count; t->first_copy++) {
+        const struct copy *const c = &t->copy[t->first_copy];
+        if (c->group + groups >= t->closed)
+            return;
+        memcpy(c->to, c->from, c->bytes);
+    }
+    t->first_copy = t->copy_count = 0;
+}
+
 static void thread_ended(struct worker *w, struct thread *t)
 {
     t->state = ENDED;
@@ -282,7 +331,7 @@ static __attribute__((const)) const struct fake_self *self(void)
     return &this_worker->now->self;
 }
 
-const struct fake_machine fake_machine = {self, barrier, collective};
+const struct fake_machine fake_machine = {self, barrier, collective, copy, close_copies, wait_copies};
 
 static void set_order(struct worker *w, unsigned long long block)
 {
@@ -313,6 +362,7 @@ static void run_block(struct worker *w, unsigned long long block, void *shared)
         t->self = (struct fake_self){index_of((unsigned long long)i, launch->block),
                                      index_of(block, launch->grid), launch->block, launch->grid, shared};
         t->state = NEW;
+        t->first_copy = t->copy_count = t->closed = 0;
     }
     set_order(w, block);
     memset(shared, POISON, launch->shared_bytes);
@@ -362,6 +412,7 @@ void fake_grid_run(const struct fake_launch *launch)
         .block_count = (unsigned long long)launch->grid.x * launch->grid.y * launch->grid.z,
         .reverse = order && strcmp(order, "reverse") == 0,
         .shuffle = order && strncmp(order, "shuffle", 7) == 0,
+        .late = fake_setting("FAKE_CUDA_LATE", 0) != 0,
     };
     if (grid.shuffle && order[7] == ':')
         grid.seed = (unsigned int)strtoul(order + 8, NULL, 10);
@@ -381,6 +432,8 @@ __attribute__((destructor)) static void close_workers(void)
     for (int i = 0; i < MOST_WORKERS && workers[i]; i++) {
         for (int f = 0; f < workers[i]->fiber_count; f += FAKE_CUDA_WARP)
             fibers_close(&workers[i]->fiber[f], FAKE_CUDA_WARP);
+        for (int t = 0; t < MOST_THREADS; t++)
+            free(workers[i]->thread[t].copy);
         free(workers[i]);
     }
 }
