@@ -39,7 +39,7 @@ Test(star_stream, every_boundary_and_size)
  */
 Test(star_stream, wide_stars)
 {
-    static const int volume[][3] = {{9, 10, 11}, {33, 17, 9}, {65, 40, 18}};
+    static const int volume[][3] = {{9, 10, 11}, {33, 17, 9}, {36, 17, 12}, {65, 40, 18}};
     CHECK(large_tiles, ((int[]){5, 5, 5}), VF_NEAREST, volume);
     CHECK(large_tiles, ((int[]){7, 7, 7}), VF_REFLECT, volume);
     CHECK(large_tiles, ((int[]){8, 3, 6}), VF_WRAP, volume);
