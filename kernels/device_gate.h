@@ -7,7 +7,30 @@
 
 #define VF_GATE_BYTES 16 /* of shared memory, as kernels/gpu_scheme.h says */
 
-#if defined(VF_ON_CPU) || __CUDA_ARCH__ < 800
+#ifdef VF_ON_CPU
+struct vf_gate {
+    unsigned int phase;
+
+    VF_MEMBER vf_gate(void *) : phase(0)
+    {
+        if (vf_thread() == 0)
+            vf_cpu_open_gate();
+        __syncthreads();
+    }
+    VF_MEMBER void arrive()
+    {
+        vf_cpu_arrive();
+    }
+    VF_MEMBER void wait()
+    {
+        vf_cpu_wait_arrived(phase++);
+    }
+    VF_MEMBER void close()
+    {
+        __syncthreads();
+    }
+};
+#elif __CUDA_ARCH__ < 800
 struct vf_gate {
     VF_MEMBER vf_gate(void *)
     {

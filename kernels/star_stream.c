@@ -10,7 +10,8 @@ enum { NEAR, LATER, FAR };
 
 static const char *const variants[] = {"near", "later", "far", NULL};
 
-/* Planes on their way. */
+/* Planes on their way. `later` and `far` ask for what is beside a tile later than for the tile: `later` gains
+ * where stars are so wide that registers do not hold all their sums, `far` in single chunks. */
 static const int ahead_of[] = {[NEAR] = 2, [LATER] = 3, [FAR] = 7};
 
 /* Planes that threads may be reading: at the gate they may be one plane apart. */

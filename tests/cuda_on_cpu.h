@@ -67,6 +67,22 @@ VF_CPU_INLINE void __syncthreads(VF_CPU_PLACE)
     vf_cpu_machine->barrier({file, line});
 }
 
+/* A barrier in two steps: kernels/device_gate.h. */
+VF_CPU_INLINE void vf_cpu_open_gate()
+{
+    vf_cpu_machine->open_gate();
+}
+
+VF_CPU_INLINE void vf_cpu_arrive()
+{
+    vf_cpu_machine->arrive();
+}
+
+VF_CPU_INLINE void vf_cpu_wait_arrived(unsigned phase, VF_CPU_PLACE)
+{
+    vf_cpu_machine->wait_arrived(phase, {file, line});
+}
+
 VF_CPU_INLINE void __syncwarp(unsigned mask = 0xffffffffu, VF_CPU_PLACE)
 {
     vf_cpu_machine->collective(FAKE_SYNC, mask, 0, 0, {file, line});

@@ -14,7 +14,7 @@
 
 enum { MOST_THREADS = 1024, MOST_WORKERS = 64, SHARED_ALIGNMENT = 128, POISON = 0xff };
 
-enum state { NEW, READY, RUNNING, AT_BARRIER, AT_COLLECTIVE, ENDED };
+enum state { NEW, READY, RUNNING, AT_BARRIER, AT_GATE, AT_COLLECTIVE, ENDED };
 
 /* What a thread has begun to copy. */
 struct copy {
@@ -44,7 +44,7 @@ struct grid {
     const struct fake_launch *launch;
     unsigned long long block_count, next_block;
     bool reverse, shuffle;
-    bool late; /* copies are done when they are waited for */
+    bool late; /* copies are done when they are waited for, and who arrives at a gate lets others go first */
     unsigned int seed;
 };
 
@@ -53,6 +53,8 @@ struct worker {
     int count;   /* threads of a block */
     int live;    /* that have not ended */
     int arrived; /* at the barrier */
+    int arrived_at_gate;
+    unsigned int passes; /* how often all had arrived there */
     int turn;    /* of who may run next */
     struct thread *now;
     struct fiber home; /* what the worker came with */
@@ -73,8 +75,8 @@ static void describe(const struct thread *t)
     fprintf(stderr, "  thread (%u,%u,%u) of block (%u,%u,%u) at %s:%d: ", t->self.thread.x, t->self.thread.y,
             t->self.thread.z, t->self.block.x, t->self.block.y, t->self.block.z, t->place.file,
             t->place.line);
-    if (t->state == AT_BARRIER)
-        fprintf(stderr, "__syncthreads()\n");
+    if (t->state == AT_BARRIER || t->state == AT_GATE)
+        fprintf(stderr, "%s\n", t->state == AT_GATE ? "a gate" : "__syncthreads()");
     else
         fprintf(stderr, "a collective of the lanes 0x%08x\n", t->mask);
 }
@@ -116,10 +118,11 @@ static struct thread *next_thread(struct worker *w)
         }
     }
     if (w->live > 0) {
-        const struct thread *at_barrier = first_in_state(w, AT_BARRIER),
-                            *at_collective = first_in_state(w, AT_COLLECTIVE);
-        give_up("threads wait for others that never come", at_collective ? at_collective : at_barrier,
-                at_collective ? at_barrier : NULL);
+        const struct thread *const at[] = {first_in_state(w, AT_COLLECTIVE), first_in_state(w, AT_BARRIER),
+                                           first_in_state(w, AT_GATE)};
+        const int first = at[0] ? 0 : at[1] ? 1 : 2;
+        give_up("threads wait for others that never come", at[first],
+                first == 0 && at[1] ? at[1] : first < 2 ? at[2] : NULL);
     }
     return NULL;
 }
@@ -194,6 +197,43 @@ static void barrier(struct fake_place place)
         give_up("threads of a block are at different barriers", self, other);
     w->arrived++;
     release_barrier(w);
+    wait_until_ready(w, self);
+}
+
+/* ---- gates ---- */
+
+static void open_gate(void)
+{
+    this_worker->arrived_at_gate = 0;
+    this_worker->passes = 0;
+}
+
+/* Unlike barriers, they wait for threads that have ended. */
+static void arrive(void)
+{
+    struct worker *const w = this_worker;
+    struct thread *const self = w->now;
+    if (++w->arrived_at_gate == w->count) {
+        w->arrived_at_gate = 0;
+        w->passes++;
+        for (int i = 0; i < w->count; i++)
+            if (w->thread[i].state == AT_GATE)
+                w->thread[i].state = READY;
+    }
+    if (w->grid->late) {
+        self->state = READY;
+        wait_until_ready(w, self);
+    }
+}
+
+static void wait_arrived(unsigned int phase, struct fake_place place)
+{
+    struct worker *const w = this_worker;
+    struct thread *const self = w->now;
+    if (w->passes > phase)
+        return;
+    self->state = AT_GATE;
+    self->place = place;
     wait_until_ready(w, self);
 }
 
@@ -331,7 +371,8 @@ static __attribute__((const)) const struct fake_self *self(void)
     return &this_worker->now->self;
 }
 
-const struct fake_machine fake_machine = {self, barrier, collective, copy, close_copies, wait_copies};
+const struct fake_machine fake_machine = {self, barrier, collective, open_gate, arrive,
+                                          wait_arrived, copy, close_copies, wait_copies};
 
 static void set_order(struct worker *w, unsigned long long block)
 {

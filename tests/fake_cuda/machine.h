@@ -29,6 +29,11 @@ struct fake_machine {
     /* What the lanes of `mask` give one another; `source` is the lane that a shuffle reads. */
     unsigned long long (*collective)(enum fake_collective kind, unsigned int mask, unsigned long long value,
                                      int source, struct fake_place place);
+    /* A barrier in two steps, of which a block has one at a time; `phase` is how often it was passed. If the
+     * run is late, a thread that arrives lets the others go first. */
+    void (*open_gate)(void);
+    void (*arrive)(void);
+    void (*wait_arrived)(unsigned int phase, struct fake_place place);
     /* Copies beside a thread's own work. A copy belongs to the group that is closed next; what is waited for
      * is there that is older than the last `groups` of them. */
     void (*copy)(void *to, const void *from, unsigned long bytes);
