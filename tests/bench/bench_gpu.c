@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench_gpu_compile.h"
+#include "bench_gpu_cubins.h"
 #include "bench_gpu_model.h"
 #include "bench_gpu_rows.h"
 #include "clock.h"
@@ -13,7 +14,7 @@
 const char bench_usage[] =
     "Usage: bench-gpu [--list] [--only NAME[,..]] [--scheme SCHEME] [--size tiny|small|main|full] [--repeat "
     "N]\n"
-    "                 [--tries N] [--budget SECONDS] [--json FILE] [--model]\n"
+    "                 [--tries N] [--budget SECONDS] [--json FILE] [--model] [--cubins FOLDER]\n"
     "\n"
     "  --list           the stencils and filters\n"
     "  --only NAMES     these alone; a name ending in * stands for all that begin so\n"
@@ -26,11 +27,14 @@ const char bench_usage[] =
     "  --json FILE      the rows as JSON\n"
     "  --model          every configuration of gx, gy, gz, st, fdd5 and fdd7 (or of --only), and how well "
     "the\n"
-    "                   model tells the fast ones\n";
+    "                   model tells the fast ones\n"
+    "  --cubins FOLDER  measure nothing: write there the machine code of each row's kernels, as for an "
+    "H200,\n"
+    "                   for which no device is needed\n";
 
 struct request {
     struct bench_gpu_options options;
-    const char *size, *json;
+    const char *size, *json, *cubins;
     int repeats;
     double budget;
     bool list, model;
@@ -49,12 +53,12 @@ static const char *read_size(const char *text)
 
 static void read_options(int argc, char **argv, struct request *r)
 {
-    enum { LIST, ONLY, SCHEME, SIZE, REPEAT, TRIES, BUDGET, JSON, MODEL, HELP };
+    enum { LIST, ONLY, SCHEME, SIZE, REPEAT, TRIES, BUDGET, JSON, MODEL, CUBINS, HELP };
     static const struct option names[] = {
         {"list", 0, NULL, LIST},     {"only", 1, NULL, ONLY},     {"scheme", 1, NULL, SCHEME},
         {"size", 1, NULL, SIZE},     {"repeat", 1, NULL, REPEAT}, {"tries", 1, NULL, TRIES},
         {"budget", 1, NULL, BUDGET}, {"json", 1, NULL, JSON},     {"model", 0, NULL, MODEL},
-        {"help", 0, NULL, HELP},     {NULL, 0, NULL, 0},
+        {"cubins", 1, NULL, CUBINS}, {"help", 0, NULL, HELP},     {NULL, 0, NULL, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;)
         switch (c) {
@@ -84,6 +88,9 @@ static void read_options(int argc, char **argv, struct request *r)
             break;
         case MODEL:
             r->model = true;
+            break;
+        case CUBINS:
+            r->cubins = optarg;
             break;
         default:
             fputs(bench_usage, c == HELP ? stdout : stderr);
@@ -173,6 +180,26 @@ static void gather(void *context, const struct bench_item *item, struct bench_gr
                        &s->texts);
 }
 
+struct disassembly {
+    const struct request *request;
+    struct bench_cubins cubins;
+};
+
+static void write_cubins(void *context, const struct bench_item *item, struct bench_grid grid)
+{
+    struct disassembly *d = context;
+    bench_each_row(item, grid, &d->cubins.gpu, d->request->options.scheme, bench_cubins_add, &d->cubins);
+}
+
+static int write_all_cubins(const struct request *r)
+{
+    struct disassembly d = {.request = r};
+    bench_cubins_open(&d.cubins, r->cubins);
+    each_place(r, write_cubins, &d);
+    bench_cubins_close(&d.cubins);
+    return d.cubins.count > 0 ? 0 : 1;
+}
+
 static void measure(void *context, const struct bench_item *item, struct bench_grid grid)
 {
     struct session *s = context;
@@ -234,6 +261,8 @@ int main(int argc, char **argv)
         print_list();
         return 0;
     }
+    if (r.cubins != NULL)
+        return write_all_cubins(&r);
     bench_device_open(&device, r.repeats);
     if (r.json != NULL) {
         file = open_json(&r, &json, &device);

@@ -55,7 +55,7 @@ struct worker {
     int arrived; /* at the barrier */
     int arrived_at_gate;
     unsigned int passes; /* how often all had arrived there */
-    int turn;    /* of who may run next */
+    int turn;            /* of who may run next */
     struct thread *now;
     struct fiber home; /* what the worker came with */
     int fiber_count, idle_count;
@@ -122,7 +122,9 @@ static struct thread *next_thread(struct worker *w)
                                            first_in_state(w, AT_GATE)};
         const int first = at[0] ? 0 : at[1] ? 1 : 2;
         give_up("threads wait for others that never come", at[first],
-                first == 0 && at[1] ? at[1] : first < 2 ? at[2] : NULL);
+                first == 0 && at[1] ? at[1]
+                : first < 2         ? at[2]
+                                    : NULL);
     }
     return NULL;
 }
@@ -371,8 +373,8 @@ static __attribute__((const)) const struct fake_self *self(void)
     return &this_worker->now->self;
 }
 
-const struct fake_machine fake_machine = {self, barrier, collective, open_gate, arrive,
-                                          wait_arrived, copy, close_copies, wait_copies};
+const struct fake_machine fake_machine = {self,         barrier, collective,   open_gate,  arrive,
+                                          wait_arrived, copy,    close_copies, wait_copies};
 
 static void set_order(struct worker *w, unsigned long long block)
 {
