@@ -82,6 +82,26 @@ Test(fake_cuda, late_copies_come_when_they_are_waited_for)
     }
 }
 
+/* Who has passed a gate sees what all did before they arrived, and perhaps what some did since. */
+Test(fake_cuda, threads_at_a_gate_may_be_a_step_apart)
+{
+    for (int late = 0; late < 2; late++) {
+        float out[64], apart = 0;
+        setenv("FAKE_CUDA_LATE", late ? "1" : "0", 1);
+        run_kernel(KERNEL("VF_SHARED_MEMORY(s); int *v = (int *)s, t = threadIdx.x; float apart = 0;"
+                          "if (t == 0) vf_cpu_open_gate(); __syncthreads();"
+                          "for (int k = 0; k < 5; k++) { v[t] = k; vf_cpu_arrive(); vf_cpu_wait_arrived(k);"
+                          "    int other = v[(t + 1) % a.n]; apart += other < k ? -100 : other - k; }"
+                          "a.out[t] = apart;"),
+                   1, 64, 1, 256, out, 64);
+        for (int t = 0; t < 64; t++) {
+            cr_expect_geq(out[t], 0);
+            apart += out[t];
+        }
+        cr_expect_gt(apart, 0);
+    }
+}
+
 /* Without a barrier the result depends on the order. */
 Test(fake_cuda, orders_show_a_race)
 {
@@ -260,6 +280,22 @@ static void foreign_lane(void)
     run_kernel(KERNEL("__syncwarp(0xffff);"), 1, 32, 1, 0, ignored, 1);
 }
 
+static void missed_gate(void)
+{
+    run_kernel(KERNEL("if (threadIdx.x == 9) return;\nvf_cpu_arrive();\nvf_cpu_wait_arrived(0);"), 1, 64, 1,
+               0, ignored, 1);
+}
+
+static void unaligned_copy(void)
+{
+    run_kernel(KERNEL("VF_SHARED_MEMORY(s); vf_cpu_copy(s, a.in + 1, 16);"), 1, 1, 1, 16, ignored, 8);
+}
+
+Test(fake_cuda, copies_are_between_multiples_of_their_size)
+{
+    expect_end(unaligned_copy, "a copy of 16 bytes from or to a place that is no multiple of it");
+}
+
 Test(fake_cuda, threads_that_miss_each_other_abort)
 {
     expect_end(split_barrier, "threads of a block are at different barriers");
@@ -267,6 +303,7 @@ Test(fake_cuda, threads_that_miss_each_other_abort)
     expect_end(missed_collective, "thread (9,0,0) of block (0,0,0) at test.cu:");
     expect_end(split_collective, "lanes of a warp are at different collectives");
     expect_end(foreign_lane, "a lane is not in its own mask");
+    expect_end(missed_gate, ": a gate");
 }
 
 #ifdef __SANITIZE_ADDRESS__

@@ -9,8 +9,8 @@
  *   FAKE_CUDA_TAKEN_FROM=N            they do so from the N-th counted call on
  *   FAKE_CUDA_ATTRIBUTES=97=49152,..  values instead of device.c's, by the driver's numbers
  *   FAKE_CUDA_REGISTERS=32            what kernels are said to use
- *   FAKE_CUDA_LATE=1                  work, and copies in kernels, are done when waited for; otherwise at
- * once FAKE_CUDA_STRICT=1                what is not freed at exit aborts; otherwise it is only reported
+ *   FAKE_CUDA_LATE=1                  work, and copies in kernels, are done when waited for; else at once
+ *   FAKE_CUDA_STRICT=1                what is not freed at exit aborts; otherwise it is only reported
  *   FAKE_CUDA_KEEP=1                  leaves the loaded objects in the directory for temporary files */
 #include "driver.h"
 

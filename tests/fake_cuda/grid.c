@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -323,6 +324,11 @@ static unsigned long long collective(enum fake_collective kind, unsigned int mas
 static void copy(void *to, const void *from, unsigned long bytes)
 {
     struct thread *const t = this_worker->now;
+    if ((uintptr_t)to % bytes != 0 || (uintptr_t)from % bytes != 0) {
+        fprintf(stderr, "fake cuda: a copy of %lu bytes from or to a place that is no multiple of it\n",
+                bytes);
+        abort();
+    }
     if (!this_worker->grid->late) {
         memcpy(to, from, bytes);
         return;
