@@ -10,8 +10,7 @@ enum { NEAR, LATER, FAR };
 
 static const char *const variants[] = {"near", "later", "far", NULL};
 
-/* Planes on their way. `later` and `far` ask for what is beside a tile later than for the tile: `later` gains
- * where stars are so wide that registers do not hold all their sums, `far` in single chunks. */
+/* Planes on their way. `later` and `far` ask for what is beside a tile later than for the tile. */
 static const int ahead_of[] = {[NEAR] = 2, [LATER] = 3, [FAR] = 7};
 
 /* Planes that threads may be reading: at the gate they may be one plane apart. */
@@ -171,24 +170,47 @@ static struct vf_kernel_config config_of(const struct vf_kernel_case *c, const i
                                      .variant = variant};
 }
 
-/* Tiles that nearly all multiprocessors take at once, in a single chunk, so that all are in the same planes:
- * no plane is read twice, and what is beside a tile was just read for others. Returns how many were added. */
+static double tiles_of_plane(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    const ptrdiff_t x = config->block[0] * config->work[0], y = config->block[1] * config->work[1];
+    return (double)vf_ceil_div(c->nx, x) * (double)vf_ceil_div(c->ny, y);
+}
+
+/* Whether all blocks are in the same planes: there is one chunk, and no more tiles than multiprocessors. Then
+ * no plane is read twice, and what is beside a tile was just read for others. */
+static bool is_in_step(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                       const struct vf_kernel_config *config)
+{
+    return config->stream >= c->nz && tiles_of_plane(c, config) <= gpu->multiprocessors;
+}
+
+/* Tiles in step that nearly all multiprocessors have one of. Their few warps are not enough for many terms:
+ * 31 points are slower so, three lines of 9 much slower. Returns how many were added. */
 static int add_far(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                    int room)
 {
     static const int shapes[][3] = {{64, 4, 2}, {128, 2, 2}, {32, 8, 2}, {16, 16, 2}, {64, 8, 2}, {64, 4, 4}};
+    enum { FEW_TERMS = 20 };
     int count = 0;
+    if (c->operations > FEW_TERMS)
+        return 0;
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && count < room; i++) {
         struct vf_kernel_config config = config_of(c, shapes[i], FAR);
-        struct layout l;
         config.stream = (int)c->nz;
-        find_layout(c, &config, &l);
-        const ptrdiff_t tiles = vf_ceil_div(c->nx, l.tile_x) * vf_ceil_div(c->ny, l.tile_y);
-        if (4 * tiles > 3 * gpu->multiprocessors && tiles <= gpu->multiprocessors &&
+        if (is_in_step(c, gpu, &config) && tiles_of_plane(c, &config) > 0.75 * gpu->multiprocessors &&
             forbids(c, gpu, &config) == NULL)
             list[count++] = config;
     }
     return count;
+}
+
+/* Whether `later` may gain: for one star whose sums registers do not hold. 13 points gain nothing, and three
+ * lines lose up to 3%. */
+static bool gains_later(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
+{
+    struct layout l;
+    find_layout(c, config, &l);
+    return l.stars == 1 && l.above > 0;
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
@@ -201,6 +223,8 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
         for (int variant = NEAR; variant <= LATER; variant++) {
             const struct vf_kernel_config config = config_of(c, shapes[i], variant);
             const struct vf_sweep_shape shape = vf_sweep_shape_of(&config, 0, 0);
+            if (variant == LATER && !gains_later(c, &config))
+                continue;
             if (forbids(c, gpu, &config) == NULL && is_large(c, gpu, &config))
                 count +=
                     vf_sweep_add_chunks(c, gpu, &shape, config, 8 * c->halo[0], list + count, room - count);
@@ -213,8 +237,8 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 /* Fitted to 13, 31 and 43 points on an H200: */
 /* Moving planes by a ring takes so many times what a copy takes, even without arithmetic. */
 #define RING 1.02
-/* The same if what is beside a tile is asked for later, and the last terms along z are not added before. */
-#define LATER_RING 0.98
+/* The same with many planes on their way in blocks that are not in step (13 points of 1023 x 1023 x 511). */
+#define OUT_OF_STEP 1.07
 /* The few cells beside an end of a row take the time of so many sectors. */
 #define BORDER 7
 /* The share of the time for shared memory that is not hidden by arithmetic. */
@@ -225,11 +249,11 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *t)
 {
-    (void)gpu;
     struct layout l;
     find_layout(c, config, &l);
     const int element = (int)vf_kernel_element(c), pack = vf_kernel_pack(c), rows = config->work[1];
-    const double ring = config->variant == LATER && l.above > 0 ? LATER_RING : RING;
+    const bool in_step = is_in_step(c, gpu, config);
+    const double ring = config->variant == FAR && !in_step ? OUT_OF_STEP : RING;
     const double planes = config->stream, all = planes + 2.0 * c->halo[0] - l.above,
                  read = planes + 2.0 * c->halo[0], cells = (double)rows * pack;
     const double row = vf_model_warp_sectors(0, element, l.tile_x),
@@ -259,7 +283,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
     t->loads_in_flight = 4 * l.ahead * brought;
-    t->overlap = config->variant == FAR ? VF_RUNS_AHEAD : VF_OVERLAPS;
+    t->overlap = config->variant == FAR && in_step ? VF_RUNS_AHEAD : VF_OVERLAPS;
     t->issue_warps = ISSUED / cells;
     /* If all sums are in registers, the compiler uses fewer than the layout has room for. */
     t->registers = l.registers - (l.above == 0 ? 8 : 0);
