@@ -314,6 +314,7 @@ run-tests: $(BUILD)/unit-tests $(BUILD)/cuda-tests $(fake_cuda) $(BUILD)/bench-g
 	    $(BUILD)/cuda-tests --filter '!($(with_orders_of_their_own))')
 	$(on_fake_cuda) $(BUILD)/bench-gpu --size tiny --repeat 1 --only gol-9pt$(if $(sanitized),,,curl3d,gradient-u16) \
 	    --scheme global-read:fuse=1 > /dev/null
+	$(BUILD)/bench-gpu --plans --scheme plan > /dev/null
 	VOLFILTER='$(abspath $(BUILD)/volfilter)' tests/cli/run
 
 # After the tests, which take all processors themselves. Without NVRTC it says so and is done.

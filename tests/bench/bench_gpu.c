@@ -6,15 +6,15 @@
 #include <string.h>
 
 #include "bench_gpu_compile.h"
-#include "bench_gpu_cubins.h"
 #include "bench_gpu_model.h"
+#include "bench_gpu_planned.h"
 #include "bench_gpu_rows.h"
 #include "clock.h"
 
 const char bench_usage[] =
     "Usage: bench-gpu [--list] [--only NAME[,..]] [--scheme SCHEME] [--size tiny|small|main|full] [--repeat "
     "N]\n"
-    "                 [--tries N] [--budget SECONDS] [--json FILE] [--model] [--cubins FOLDER]\n"
+    "                 [--tries N] [--budget SECONDS] [--json FILE] [--model] [--plans] [--cubins FOLDER]\n"
     "\n"
     "  --list           the stencils and filters\n"
     "  --only NAMES     these alone; a name ending in * stands for all that begin so\n"
@@ -28,16 +28,15 @@ const char bench_usage[] =
     "  --model          every configuration of gx, gy, gz, st, fdd5 and fdd7 (or of --only), and how well "
     "the\n"
     "                   model tells the fast ones\n"
-    "  --cubins FOLDER  measure nothing: write there the machine code of each row's kernels, as for an "
-    "H200,\n"
-    "                   for which no device is needed\n";
+    "  --plans          measure nothing: print each row's kernels as planned for an H200; needs no device\n"
+    "  --cubins FOLDER  the same, and write their machine code there; needs NVRTC\n";
 
 struct request {
     struct bench_gpu_options options;
     const char *size, *json, *cubins;
     int repeats;
     double budget;
-    bool list, model;
+    bool list, model, plans;
 };
 
 #define MODEL_ITEMS "gx-r4,gy-r4,gz-r4,st,fdd5,fdd7"
@@ -53,12 +52,13 @@ static const char *read_size(const char *text)
 
 static void read_options(int argc, char **argv, struct request *r)
 {
-    enum { LIST, ONLY, SCHEME, SIZE, REPEAT, TRIES, BUDGET, JSON, MODEL, CUBINS, HELP };
+    enum { LIST, ONLY, SCHEME, SIZE, REPEAT, TRIES, BUDGET, JSON, MODEL, PLANS, CUBINS, HELP };
     static const struct option names[] = {
         {"list", 0, NULL, LIST},     {"only", 1, NULL, ONLY},     {"scheme", 1, NULL, SCHEME},
         {"size", 1, NULL, SIZE},     {"repeat", 1, NULL, REPEAT}, {"tries", 1, NULL, TRIES},
         {"budget", 1, NULL, BUDGET}, {"json", 1, NULL, JSON},     {"model", 0, NULL, MODEL},
-        {"cubins", 1, NULL, CUBINS}, {"help", 0, NULL, HELP},     {NULL, 0, NULL, 0},
+        {"plans", 0, NULL, PLANS},   {"cubins", 1, NULL, CUBINS}, {"help", 0, NULL, HELP},
+        {NULL, 0, NULL, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", names, NULL)) != -1;)
         switch (c) {
@@ -89,7 +89,11 @@ static void read_options(int argc, char **argv, struct request *r)
         case MODEL:
             r->model = true;
             break;
+        case PLANS:
+            r->plans = true;
+            break;
         case CUBINS:
+            r->plans = true;
             r->cubins = optarg;
             break;
         default:
@@ -180,24 +184,24 @@ static void gather(void *context, const struct bench_item *item, struct bench_gr
                        &s->texts);
 }
 
-struct disassembly {
+struct planning {
     const struct request *request;
-    struct bench_cubins cubins;
+    struct bench_planned planned;
 };
 
-static void write_cubins(void *context, const struct bench_item *item, struct bench_grid grid)
+static void add_planned(void *context, const struct bench_item *item, struct bench_grid grid)
 {
-    struct disassembly *d = context;
-    bench_each_row(item, grid, &d->cubins.gpu, d->request->options.scheme, bench_cubins_add, &d->cubins);
+    struct planning *p = context;
+    bench_each_row(item, grid, &p->planned.gpu, p->request->options.scheme, bench_planned_add, &p->planned);
 }
 
-static int write_all_cubins(const struct request *r)
+static int print_plans(const struct request *r)
 {
-    struct disassembly d = {.request = r};
-    bench_cubins_open(&d.cubins, r->cubins);
-    each_place(r, write_cubins, &d);
-    bench_cubins_close(&d.cubins);
-    return d.cubins.count > 0 ? 0 : 1;
+    struct planning p = {.request = r};
+    bench_planned_open(&p.planned, r->cubins);
+    each_place(r, add_planned, &p);
+    bench_planned_close(&p.planned);
+    return p.planned.count > 0 ? 0 : 1;
 }
 
 static void measure(void *context, const struct bench_item *item, struct bench_grid grid)
@@ -261,8 +265,8 @@ int main(int argc, char **argv)
         print_list();
         return 0;
     }
-    if (r.cubins != NULL)
-        return write_all_cubins(&r);
+    if (r.plans)
+        return print_plans(&r);
     bench_device_open(&device, r.repeats);
     if (r.json != NULL) {
         file = open_json(&r, &json, &device);
