@@ -11,10 +11,12 @@
 struct vf_gate {
     unsigned int phase;
 
-    VF_MEMBER vf_gate(void *) : phase(0)
+    VF_MEMBER vf_gate(void *memory) : phase(0)
     {
-        if (vf_thread() == 0)
+        if (vf_thread() == 0) {
+            *(unsigned long long *)memory = 0; /* there is room for what a device keeps there */
             vf_cpu_open_gate();
+        }
         __syncthreads();
     }
     VF_MEMBER void arrive()
