@@ -172,8 +172,9 @@ static struct vf_kernel_config config_of(const struct vf_kernel_case *c, const i
 
 static double tiles_of_plane(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    const ptrdiff_t x = config->block[0] * config->work[0], y = config->block[1] * config->work[1];
-    return (double)vf_ceil_div(c->nx, x) * (double)vf_ceil_div(c->ny, y);
+    ptrdiff_t size[3];
+    tile(c, config, size);
+    return (double)vf_ceil_div(c->nx, size[0]) * (double)vf_ceil_div(c->ny, size[1]);
 }
 
 /* Whether all blocks are in the same planes: there is one chunk, and no more tiles than multiprocessors. Then

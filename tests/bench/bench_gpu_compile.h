@@ -5,6 +5,9 @@
 #include "bench_gpu_plans.h"
 #include "compile_ahead.h"
 
+/* The text of a kernel of the row's first plan, which vf_alloc made. */
+char *bench_kernel_text(const struct bench_row *row, const struct vf_launch *launch);
+
 /* For bench_each_row; `list` is a struct vf_kernel_list. Adds the texts of the kernels of the row's first
  * plan. */
 void bench_texts_add(void *list, const struct bench_row *row);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "alloc.h"
-#include "kernel_source.h"
+#include "bench_gpu_compile.h"
 #include "tests/model_gpu.h"
 
 void bench_planned_open(struct bench_planned *planned, const char *folder)
@@ -52,24 +52,18 @@ static void print_kernel(const struct bench_row *row, const struct vf_launch *la
 static void write_kernel(struct bench_planned *planned, const struct bench_row *row,
                          const struct vf_launch *launch)
 {
-    struct vf_kernel_work work;
-    struct vf_text text = {0};
+    char *const text = bench_kernel_text(row, launch), path[PATH_MAX];
     struct vf_error error;
-    char path[PATH_MAX];
     void *cubin;
     size_t bytes;
-    bench_must(vf_kernel_work_open(&work, &row->plan[0], &row->request, launch, &error), &error);
-    bench_must(vf_kernel_source(&work.c, launch->choice.scheme, &launch->choice.config, &text, &error),
-               &error);
-    bench_must(vf_nvrtc_compile(&planned->nvrtc, text.data, "kernel.cu", vf_kernel_texts,
-                                vf_kernel_text_count, "sm_90", &cubin, &bytes, &error),
+    bench_must(vf_nvrtc_compile(&planned->nvrtc, text, "kernel.cu", vf_kernel_texts, vf_kernel_text_count,
+                                "sm_90", &cubin, &bytes, &error),
                &error);
     snprintf(path, sizeof path, "%s/%s.%d.cubin", planned->folder, row->flow->item->name, planned->count);
     write_file(path, cubin, bytes);
     printf(": %s", path);
     vf_free(cubin);
-    vf_text_free(&text);
-    vf_kernel_work_close(&work);
+    vf_free(text);
 }
 
 void bench_planned_add(void *context, const struct bench_row *row)
