@@ -163,13 +163,21 @@ VF_INLINE void vf_settle(uint4 &w)
 
 /* ---- addresses ---- */
 
-/* The pointer, or place of an element, which the compiler keeps: it would find it anew at every access. */
+/* The pointer, place of an element, or number, which the compiler keeps: it would find it anew at every
+ * access. */
 template <class T> VF_INLINE T vf_kept(T place)
 {
 #ifndef VF_ON_CPU
     asm volatile("" : "+l"(place));
 #endif
     return place;
+}
+VF_INLINE int vf_kept(int number)
+{
+#ifndef VF_ON_CPU
+    asm volatile("" : "+r"(number));
+#endif
+    return number;
 }
 
 /* The element `rows` rows after one, by one multiplication; the compiler takes several instructions. */

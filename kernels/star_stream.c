@@ -235,6 +235,15 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- counts for the model ---- */
 
+/* Terms of a cell's sums that are in other planes. */
+static double terms_along(const struct vf_kernel_case *c, int stars)
+{
+    double terms = 0;
+    for (int s = 0; s < stars; s++)
+        terms += 2 * c->flow->stage[s].taps->halo[0];
+    return terms;
+}
+
 /* Fitted to 13, 31 and 43 points on an H200: */
 /* Moving planes by a ring takes so many times what a copy takes, even without arithmetic. */
 #define RING 1.02
@@ -255,16 +264,16 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const int element = (int)vf_kernel_element(c), pack = vf_kernel_pack(c), rows = config->work[1];
     const bool in_step = is_in_step(c, gpu, config);
     const double ring = config->variant == FAR && !in_step ? OUT_OF_STEP : RING;
-    const double planes = config->stream, all = planes + 2.0 * c->halo[0] - l.above,
-                 read = planes + 2.0 * c->halo[0], cells = (double)rows * pack;
+    const double planes = config->stream, beyond = 2.0 * c->halo[0], all = planes + beyond - l.above,
+                 read = planes + beyond, cells = (double)rows * pack;
     const double row = vf_model_warp_sectors(0, element, l.tile_x),
                  line = vf_model_warp_lines(0, element, l.tile_x);
     const double threads = (double)config->block[0] * config->block[1],
                  borders = l.before > 0 ? 2 * l.tile_y : 0;
     t->read_sectors += ring * row * l.tile_y * planes;
-    t->halo_sectors[0] += BORDER * borders * read;
-    t->halo_sectors[1] += row * 2 * c->halo[1] * read;
-    t->halo_sectors[2] += row * l.tile_y * (read - planes);
+    t->halo_sectors[0] += BORDER * borders * planes;
+    t->halo_sectors[1] += row * 2 * c->halo[1] * planes;
+    t->halo_sectors[2] += row * l.tile_y * beyond;
     double narrowing = 0;
     for (int k = 0; k < c->flow->sink_count; k++) {
         t->written_sectors +=
@@ -272,14 +281,17 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
         t->global_wavefronts += line * planes * l.tile_y;
         narrowing += vf_narrowing_ops(c, c->sink_type[k]);
     }
-    t->global_wavefronts += line * read * (l.tile_y + 2 * c->halo[1]) + read * borders;
-    /* Packs of a plane that a thread takes from the ring, and copies to it. */
-    const double taken = rows + 2 * c->halo[1] + 2 * l.before * rows + (double)l.above * rows,
-                 brought = (double)l.plane / pack / threads;
-    t->shared_wavefronts += EXPOSED * 4 * threads / 32 * (all * taken + read * brought);
+    t->global_wavefronts += line * (read * l.tile_y + planes * 2 * c->halo[1]) + planes * borders;
+    /* Packs that a thread takes from the ring: of each plane its own cells, of those of the chunk what is
+     * beside them too. And packs of a plane that it copies to the ring. */
+    const double own = rows + (double)l.above * rows, beside = 2 * c->halo[1] + 2 * l.before * rows,
+                 taken = all * own + planes * beside, brought = (double)l.plane / pack / threads;
+    t->shared_wavefronts += EXPOSED * 4 * threads / 32 * (taken + read * brought);
     t->loads = read * brought;
-    t->other_ops += threads * (all * (taken + 8) + read * 4 * brought + narrowing * cells * planes);
-    *(c->flow->is_double ? &t->double_ops : &t->float_ops) += all * threads * cells * c->operations;
+    t->other_ops += threads * (taken + 8 * all + read * 4 * brought + narrowing * cells * planes);
+    /* Beyond the chunk there are only the terms along z. */
+    *(c->flow->is_double ? &t->double_ops : &t->float_ops) +=
+        threads * cells * (planes * c->operations + (all - planes) * terms_along(c, l.stars));
     t->threads = (int)threads;
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
@@ -290,10 +302,19 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->registers = l.registers - (l.above == 0 ? 8 : 0);
 }
 
-/* One plane. A term compiles in a fifth of the time of other operations. */
+/* Whether planes of the chunk's inside have a loop of their own, in which nothing is asked about ends: in
+ * long chunks, which are worth compiling it. Blocks in step are slower with it (star_stream.cu). */
+static bool has_inner(const struct vf_kernel_config *config)
+{
+    return config->variant != FAR && config->stream >= 128;
+}
+
+/* The loops for planes of the chunk, and the two for those beyond it. A term compiles in a fifth of the time
+ * of other operations. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    return 0.2 * config->work[0] * config->work[1] * c->operations;
+    return 0.2 * config->work[0] * config->work[1] *
+           ((has_inner(config) ? 2 : 1) * c->operations + 4 * terms_along(c, star_count(c->flow)));
 }
 
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
@@ -303,7 +324,8 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     find_layout(c, config, &l);
     vf_text_add(text, "#define VF_PLANES %d\n#define VF_AHEAD %d\n#define VF_LATER %d\n#define VF_ABOVE %d\n",
                 l.planes, l.ahead, l.later, l.above);
-    vf_text_add(text, "#define VF_TAIL %d\n#define VF_STARS %d\n", tail_of(c), l.stars);
+    vf_text_add(text, "#define VF_TAIL %d\n#define VF_STARS %d\n#define VF_HAS_INNER %d\n", tail_of(c),
+                l.stars, has_inner(config));
     vf_define_each("VF_EACH_STAR", 0, l.stars, text);
     vf_define_each("VF_EACH_BODY", l.stars, c->flow->stage_count, text);
 }
@@ -320,5 +342,6 @@ const struct vf_gpu_scheme vf_gpu_star_stream = {
     .shared = shared,
     .traffic = traffic,
     .written = written,
+    .most_written = 900,
     .define = define,
 };

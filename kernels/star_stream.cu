@@ -6,6 +6,9 @@
  * beside its own, packs along x and rows along y, and needs neither L1 nor other threads for them. So there
  * is little to do beside the sums, and the few warps for which many sums leave registers are enough.
  *
+ * Planes beyond the ends of a block's chunk have no results there: of these it copies and adds only what is
+ * read along z.
+ *
  * If a star has too many sums for registers, the last VF_ABOVE terms along z are not added when their planes
  * come, but when the rest of the sum is complete, from planes that are still in the ring.
  *
@@ -21,6 +24,7 @@
  *   VF_LATER           of these, how many are so without what is beside the tile
  *   VF_ABOVE           how many terms along z are added last
  *   VF_TAIL            how many cells are in the grid of the pack in which its rows end; 0: all
+ *   VF_HAS_INNER       1: planes of a chunk's inside have a loop of their own
  *   VF_STARS           so many of the stages, the first ones, are stars
  *   VF_EACH_STAR(F)    F(0) F(1) ... for the stars
  *   VF_EACH_BODY(F)    the same for the other stages */
@@ -54,9 +58,25 @@
 #define VF_NEEDED (VF_TAIL > 0 ? VF_ABOVE + VF_LATER : VF_LATER > VF_ABOVE ? VF_LATER : VF_ABOVE)
 #define VF_UNDER_WAY (VF_SENT - 1 - VF_NEEDED)
 
+/* Planes that a block goes through: beyond the ends of its chunk, where they are read along z alone; within
+ * it; and there, those for which it sends for planes within it too, so that nothing is asked about ends. */
+enum { VF_BEYOND, VF_WITHIN, VF_INNER };
+
+/* Whether a block has few warps, of which sums take all registers. Then bounds are found anew for each plane,
+ * and copies begin between two parts of a plane, not where all warps do so at once. */
+#define VF_CROWDED (VF_ABOVE > 1 && VF_THREADS <= 256)
+/* Whether bounds are kept. Blocks in step (`far`) are faster where they have that much to do for each plane:
+ * otherwise they drift apart, and what is read of many planes at once comes more slowly. */
+#define VF_SPARE (!VF_CROWDED && !VF_VARIANT_FAR)
+
 /* What a block computes: its first cell in a plane, and its planes. */
 struct vf_course {
     int x, y, begin, end;
+
+    VF_MEMBER bool has(int plane) const
+    {
+        return plane >= begin && plane < end;
+    }
 };
 
 VF_INLINE vf_course vf_course_of(const VfArgs &args, int tile_x, int tile_y, int tile_z)
@@ -81,10 +101,11 @@ VF_INLINE unsigned vf_before(unsigned place)
 /* ---- copies ---- */
 
 /* Special places in a plane, which otherwise are elements from its first: nothing is copied; it is the
- * constant.
+ * constant; a row of the grid begins or ends there, so that cells are looked for one by one.
  */
 #define VF_NOTHING 0xffffffffu
 #define VF_OUTSIDE 0xfffffffeu
+#define VF_AT_END 0xfffffffdu
 
 /* What a thread copies of every plane: packs in its own columns, and some of the packs beside the tile. */
 struct vf_copies {
@@ -96,32 +117,28 @@ struct vf_copies {
         list = beside > 0 ? beside : 1,
     };
     const VfArgs &args;
-    const int x, y; /* the thread's first column, the tile's first row */
-    const int last; /* the last plane that is read */
+    const vf_course &course;
+    const int x; /* the thread's first column */
     /* Where packs go in the ring's first plane, and where they are in a plane of the grid. */
     vf_place to, to_beside[list];
-    unsigned from[VF_WORK_Y], from_edge[own_edges > 0 ? own_edges : 1], row_beside[list];
-    int x_beside[list];
-    const REAL *start[VF_LATER + 1]; /* where the planes begin that were sent for last */
+    unsigned from[VF_WORK_Y], from_edge[own_edges > 0 ? own_edges : 1], from_beside[list];
+    const REAL *start[VF_LATER + 1]; /* where planes begin: the one that is sent for next, and those before */
 
     VF_MEMBER vf_copies(const VfArgs &a, const vf_course &c, vf_place ring)
-        : args(a), x(c.x + threadIdx.x * VF_PACK), y(c.y), last(c.end - 1 + VF_HALO_Z),
+        : args(a), course(c), x(c.x + threadIdx.x * VF_PACK),
           to(ring + bytes(threadIdx.y, VF_BORDER + threadIdx.x * VF_PACK))
     {
+        start[0] = start_of(c.begin - VF_HALO_Z);
         VF_UNROLL for (int k = 0; k < VF_WORK_Y; k++)
         {
             /* A pack in which the grid's rows end is copied with those beside the tile, if rows have such. */
             from[k] = pack_at(threadIdx.y + k * VF_BLOCK_Y, VF_HALO_X > 0 ? VF_PACK : 1);
         }
         VF_UNROLL for (int k = 0; k < own_edges; k++) from_edge[k] = edge_at(k);
-        const int whole = (a.nx - c.x) / VF_PACK, behind = whole < VF_BLOCK_X ? whole : VF_BLOCK_X;
         VF_UNROLL for (int k = 0; k < beside; k++)
         {
-            const int n = vf_thread() + k * VF_THREADS, row = n / packs, pack = n % packs,
-                      column = (pack < VF_BEFORE ? pack : pack + behind) * VF_PACK;
-            row_beside[k] = row < VF_TILE_Y ? row_at(c.y + row) : VF_NOTHING;
-            x_beside[k] = c.x - VF_BORDER + column;
-            to_beside[k] = ring + bytes(VF_HALO_Y + row, column);
+            to_beside[k] = ring + bytes(VF_HALO_Y + row_beside(k), column_beside(k));
+            from_beside[k] = beside_at(k);
         }
     }
 
@@ -142,14 +159,14 @@ struct vf_copies {
      * the grid. */
     VF_MEMBER unsigned pack_at(int row, int width)
     {
-        const unsigned at = row_at(y + row);
+        const unsigned at = row_at(course.y + row);
         return x + width > args.nx ? VF_NOTHING : at == VF_OUTSIDE ? VF_OUTSIDE : at + x;
     }
 
     /* How many rows of the ring are between a row above or below the tile and those above. */
     static VF_MEMBER int between(int k)
     {
-        return (int)threadIdx.y + k * VF_BLOCK_Y < VF_HALO_Y ? 0 : VF_TILE_Y;
+        return k * VF_BLOCK_Y < VF_HALO_Y && (int)threadIdx.y + k * VF_BLOCK_Y < VF_HALO_Y ? 0 : VF_TILE_Y;
     }
 
     /* Where the thread's pack of that row is. */
@@ -157,6 +174,33 @@ struct vf_copies {
     {
         const int edge = threadIdx.y + k * VF_BLOCK_Y;
         return edge < edges ? pack_at(edge - VF_HALO_Y + between(k), 1) : VF_NOTHING;
+    }
+
+    /* The row and the first column of a pack beside the tile's rows, counted from the ring's first column. */
+    static VF_MEMBER int row_beside(int k)
+    {
+        return (vf_thread() + k * VF_THREADS) / packs;
+    }
+
+    VF_MEMBER int column_beside(int k)
+    {
+        const int pack = (vf_thread() + k * VF_THREADS) % packs, whole = (args.nx - course.x) / VF_PACK;
+        return (pack < VF_BEFORE ? pack : pack + (whole < VF_BLOCK_X ? whole : VF_BLOCK_X)) * VF_PACK;
+    }
+
+    VF_MEMBER int x_beside(int k)
+    {
+        return course.x - VF_BORDER + column_beside(k);
+    }
+
+    /* Where that pack is. */
+    VF_MEMBER unsigned beside_at(int k)
+    {
+        const unsigned at = row_at(course.y + row_beside(k));
+        return row_beside(k) >= VF_TILE_Y                           ? VF_NOTHING
+               : x_beside(k) < 0 || x_beside(k) + VF_PACK > args.nx ? VF_AT_END
+               : at == VF_OUTSIDE                                   ? VF_OUTSIDE
+                                                                    : at + x_beside(k);
     }
 
     static VF_MEMBER bool is_outside(const REAL *plane, unsigned at)
@@ -175,14 +219,14 @@ struct vf_copies {
         }
     }
 
-    VF_MEMBER void bring_beside(vf_place to, const REAL *plane, unsigned row, int x)
+    /* The same for pack k of those beside the tile's rows, cell by cell. */
+    VF_MEMBER void bring_cells(unsigned place, const REAL *plane, int k)
     {
-        if (x >= 0 && x + VF_PACK <= args.nx)
-            return bring_pack(to, plane, is_outside(plane, row) ? row : row + x);
+        const unsigned row = row_at(course.y + row_beside(k));
         VF_UNROLL for (int i = 0; i < VF_PACK; i++)
         {
-            const int at = vf_index(x + i, args.nx);
-            const vf_place cell = to + i * (int)sizeof(REAL);
+            const int at = vf_index(x_beside(k) + i, args.nx);
+            const vf_place cell = to_beside[k] + place + i * (int)sizeof(REAL);
             if (is_outside(plane, at < 0 ? VF_OUTSIDE : row))
                 *(REAL *)vf_pointer(cell) = vf_outside(args, 0);
             else
@@ -193,8 +237,17 @@ struct vf_copies {
     /* Where a plane begins; beyond the last one that is needed, that one. */
     VF_MEMBER const REAL *start_of(int plane)
     {
-        const int at = vf_index(plane < last ? plane : last, args.nz);
+        const int last = course.end - 1 + VF_HALO_Z, at = vf_index(plane < last ? plane : last, args.nz);
         return at < 0 ? nullptr : (const REAL *)args.in[0] + vf_row(args, 0, at);
+    }
+
+    /* Turns to this plane, the next one; within the grid that is the next one in memory, too. */
+    template <bool is_inner> VF_MEMBER void turn_to(int plane)
+    {
+        VF_UNROLL for (int i = VF_LATER; i > 0; i--) start[i] = start[i - 1];
+        start[0] = is_inner || (plane > 0 && plane < args.nz && plane < course.end + VF_HALO_Z)
+                       ? vf_fixed(start[0] + args.plane)
+                       : start_of(plane);
     }
 
     /* Begins to copy the tile of a plane, which begins at `start`, to a place in the ring. */
@@ -217,21 +270,29 @@ struct vf_copies {
         }
         VF_UNROLL for (int k = 0; k < beside; k++)
         {
-            if (row_beside[k] != VF_NOTHING)
-                bring_beside(to_beside[k] + place, start, row_beside[k], x_beside[k]);
+            if (from_beside[k] == VF_AT_END)
+                bring_cells(place, start, k);
+            else if (from_beside[k] != VF_NOTHING)
+                bring_pack(to_beside[k] + place, start, from_beside[k]);
         }
     }
 
-    /* Begins to copy the tile of the next plane, and what is beside that of VF_LATER planes before, if that
-     * is wanted too. */
-    VF_MEMBER void send(int plane, unsigned place, bool beside)
+    /* Whether what is beside the tile is read of a plane: for results in it. A row's end may be among that.
+     */
+    VF_MEMBER bool is_beside_read(int plane)
     {
-        VF_UNROLL for (int i = VF_LATER; i > 0; i--) start[i] = start[i - 1];
-        start[0] = start_of(plane);
+        return VF_TAIL > 0 && VF_HALO_X > 0 ? plane >= course.begin - VF_HALO_Z : course.has(plane);
+    }
+
+    /* Begins to copy the tile of the next plane, this one, and what is beside that of VF_LATER planes before,
+     * if that is read. */
+    template <bool is_inner> VF_MEMBER void send(int plane, unsigned place)
+    {
         send_tile(start[0], place);
-        if (beside)
+        if (is_inner || is_beside_read(plane - VF_LATER))
             send_beside(start[VF_LATER], vf_before(place));
         vf_close_copies();
+        turn_to<is_inner>(plane + 1);
     }
 };
 
@@ -292,8 +353,14 @@ struct vf_stars {
     VF_MEMBER vf_stars(const VfArgs &a, const vf_course &c, unsigned char *ring)
         : args(a), course(c), copies(a, c, vf_place_of(ring)),
           memory(ring + vf_copies::bytes(threadIdx.y * VF_WORK_Y, VF_BORDER + threadIdx.x * VF_PACK)),
-          rows(x_of(c) < a.nx ? a.ny - y_of(c) : 0), result_at(vf_row(a, y_of(c), c.begin) + x_of(c))
+          rows(rows_of(a, c)), result_at(vf_row(a, y_of(c), c.begin) + x_of(c))
     {
+    }
+
+    static VF_MEMBER int rows_of(const VfArgs &a, const vf_course &c)
+    {
+        const int rows = x_of(c) < a.nx ? a.ny - y_of(c) : 0;
+        return VF_SPARE ? vf_kept(rows) : rows;
     }
 
     static VF_MEMBER int x_of(const vf_course &c)
@@ -318,6 +385,11 @@ struct vf_stars {
         const vf_vector v =
             *(const vf_vector *)(memory + place + ((row * VF_PITCH + pack * VF_PACK) * (int)sizeof(REAL)));
         VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[i] = vf_element(v, i);
+    }
+
+    VF_MEMBER void take_own(unsigned place, vf_cells &own)
+    {
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) take(place, VF_HALO_Y + j, 0, own[j]);
     }
 
     /* Adds the terms of a plane to `star`, the sums for results in that plane; `own` gets the thread's cells.
@@ -378,7 +450,7 @@ struct vf_stars {
         {
             vf_cells own;
             place = vf_next(place);
-            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) take(place, VF_HALO_Y + j, 0, own[j]);
+            take_own(place, own);
 #define VF_ADD_ABOVE(s)                                  \
     {                                                    \
         constexpr int first = vf_stage_##s::first_param; \
@@ -428,10 +500,10 @@ struct vf_stars {
         result_at += args.plane;
     }
 
-    VF_MEMBER void step(int plane, unsigned place)
+    /* Adds what a plane of this kind has in `star`, the sums for results in it, and gives the thread's own
+     * cells. */
+    template <int kind> VF_MEMBER void take_plane(unsigned place, vf_cells &own, vf_cells (&star)[VF_STARS])
     {
-        vf_cells own, star[VF_STARS];
-        vf_made made;
         VF_UNROLL for (int s = 0; s < VF_STARS; s++)
         {
             VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
@@ -439,7 +511,16 @@ struct vf_stars {
                 VF_UNROLL for (int i = 0; i < VF_PACK; i++) star[s][j][i] = sum[s][VF_DELAY][j][i];
             }
         }
-        add_plane(place, own, star);
+        if (kind == VF_BEYOND)
+            take_own(place, own);
+        else
+            add_plane(place, own, star);
+    }
+
+    /* Adds what it has in results of other planes, and stores the one that is complete. */
+    VF_MEMBER void complete(int plane, unsigned place, const vf_cells &own, const vf_cells (&star)[VF_STARS])
+    {
+        vf_made made;
         add_along(own, star, made);
         add_above(place, made);
         if (plane < course.begin + VF_DELAY)
@@ -453,23 +534,46 @@ struct vf_stars {
     /* A thread arrives at the gate when it is done with the plane before and its part of the next one is
      * there, and passes it when it is done with the present plane: until then others may be a plane behind.
      */
-    VF_MEMBER void sweep(vf_gate &gate)
+    template <bool is_inner> VF_MEMBER void send_and_arrive(int plane, unsigned to, vf_gate &gate)
     {
-        const int first = course.begin - VF_HALO_Z;
-        unsigned to = VF_SENT * VF_PLANE, from = 0;
-        VF_UNROLL for (int i = 0; i < VF_SENT; i++) copies.send(first + i, i * VF_PLANE, i >= VF_LATER);
+        copies.send<is_inner>(plane + VF_SENT, to);
         vf_wait_copies<VF_UNDER_WAY>();
-        __syncthreads();
-        VF_NO_UNROLL for (int plane = first; plane < course.end + VF_DELAY; plane++)
+        gate.arrive();
+    }
+
+    /* Takes planes of one kind, which are in the ring from `from` on, and sends for others from `to` on. */
+    template <int kind>
+    VF_MEMBER void take_planes(int first, int end, vf_gate &gate, unsigned &from, unsigned &to)
+    {
+        const int stop = VF_SPARE ? vf_kept(end) : end;
+        VF_NO_UNROLL for (int plane = first; plane < stop; plane++)
         {
-            copies.send(plane + VF_SENT, to, true);
-            vf_wait_copies<VF_UNDER_WAY>();
-            gate.arrive();
-            step(plane, from);
+            vf_cells own, star[VF_STARS];
+            if (!VF_CROWDED)
+                send_and_arrive<kind == VF_INNER>(plane, to, gate);
+            take_plane<kind>(from, own, star);
+            if (VF_CROWDED)
+                send_and_arrive<kind == VF_INNER>(plane, to, gate);
+            complete(plane, from, own, star);
             gate.wait();
             to = vf_next(to);
             from = vf_next(from);
         }
+    }
+
+    VF_MEMBER void sweep(vf_gate &gate)
+    {
+        const int first = course.begin - VF_HALO_Z,
+                  inner_end = !VF_HAS_INNER ? course.begin : max(course.begin, course.end - VF_SENT - 1);
+        unsigned to = VF_SENT * VF_PLANE, from = 0;
+        VF_UNROLL for (int i = 0; i < VF_SENT; i++) copies.send<false>(first + i, i * VF_PLANE);
+        vf_wait_copies<VF_UNDER_WAY>();
+        __syncthreads();
+        take_planes<VF_BEYOND>(first, course.begin, gate, from, to);
+        if (VF_HAS_INNER)
+            take_planes<VF_INNER>(course.begin, inner_end, gate, from, to);
+        take_planes<VF_WITHIN>(inner_end, course.end, gate, from, to);
+        take_planes<VF_BEYOND>(course.end, course.end + VF_DELAY, gate, from, to);
         vf_wait_copies<0>();
     }
 };

@@ -11,7 +11,9 @@ static const char *const small_tiles[] = {"star-stream:block=4x8:work=4x1x1:stre
 static const char *const large_tiles[] = {"star-stream:block=8x4:work=4x4x1:stream=5:virtual=1",
                                           "star-stream:block=8x8:work=4x2x1:stream=4:grid=flat",
                                           "star-stream:variant=later:block=8x4:work=4x4x1:stream=5",
-                                          "star-stream:variant=far:block=8x8:work=4x2x1:stream=7", NULL};
+                                          "star-stream:variant=later:block=8x4:work=4x4x1:stream=200",
+                                          "star-stream:variant=far:block=8x8:work=4x2x1:stream=7",
+                                          NULL};
 static const char *const double_tiles[] = {"star-stream:block=4x8:work=2x1x1:stream=3",
                                            "star-stream:variant=later:block=4x8:work=2x1x1:stream=6", NULL};
 
