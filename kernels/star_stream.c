@@ -6,12 +6,19 @@
 #include "src/model.h"
 #include "src/size.h"
 
-enum { NEAR, LATER, FAR };
+/* `far` and `far-pairs` are for blocks that all run at once and go through the same planes: one of a
+ * multiprocessor, or two. They are kept in step (kernels/device_pace.h). */
+enum { NEAR, LATER, FAR, FAR_PAIRS };
 
-static const char *const variants[] = {"near", "later", "far", NULL};
+static const char *const variants[] = {"near", "later", "far", "far-pairs", NULL};
 
-/* Planes on their way. `later` and `far` ask for what is beside a tile later than for the tile. */
-static const int ahead_of[] = {[NEAR] = 2, [LATER] = 3, [FAR] = 7};
+/* Planes on their way. All but `near` ask for what is beside a tile later than for the tile. */
+static const int ahead_of[] = {[NEAR] = 2, [LATER] = 3, [FAR] = 8, [FAR_PAIRS] = 8};
+
+static bool is_far(const struct vf_kernel_config *config)
+{
+    return config->variant == FAR || config->variant == FAR_PAIRS;
+}
 
 /* Planes that threads may be reading: at the gate they may be one plane apart. */
 enum { READ = 2 };
@@ -74,8 +81,6 @@ static const char *refuses(const struct vf_kernel_case *c)
         return "it is for star stencils of one array";
     if (vf_widening_ops(c, c->source_type[0]) > 0)
         return "what it reads would have to be converted";
-    if (c->halo[0] < 2 && c->halo[1] < 2 && c->halo[2] < 2)
-        return "it is for star stencils that reach at least two voxels";
     return c->halo[0] > 16 || c->halo[1] > 16 || c->halo[2] > 16 ? "the star reaches too far" : NULL;
 }
 
@@ -112,7 +117,7 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
         sums -= l->stars;
     l->ahead = ahead_of[config->variant];
     /* No more than can be spared while the planes above are on their way, too. */
-    const bool spares_two = config->variant == FAR || (l->above > 1 && tail_of(c) == 0);
+    const bool spares_two = is_far(config) || (l->above > 1 && tail_of(c) == 0);
     l->later = config->variant == NEAR ? 0 : spares_two ? 2 : 1;
     l->planes = l->ahead + l->above + READ;
     l->registers = others + words * cells * sums;
@@ -123,6 +128,20 @@ static size_t shared(const struct vf_kernel_case *c, const struct vf_kernel_conf
     struct layout l;
     find_layout(c, config, &l);
     return VF_PACK_BYTES + (size_t)l.planes * l.plane * vf_kernel_element(c) + VF_GATE_BYTES;
+}
+
+/* Blocks of a multiprocessor at once. */
+static int resident(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                    const struct vf_kernel_config *config)
+{
+    enum { LEAST_REGISTERS = 96 }; /* what small tiles compile to at most */
+    struct layout l;
+    find_layout(c, config, &l);
+    const struct vf_granularity granularity = vf_granularity_of(gpu->capability);
+    const int registers = l.registers > LEAST_REGISTERS ? l.registers : LEAST_REGISTERS;
+    return vf_model_occupancy(gpu, config->block[0] * config->block[1], registers, shared(c, config),
+                              &granularity)
+        .blocks;
 }
 
 static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
@@ -136,6 +155,10 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
     if (config->work[0] != vf_kernel_pack(c) || config->work[1] > 8)
         return c->flow->is_double ? "a thread must have 2 voxels along x, and at most 8 along y"
                                   : "a thread must have 4 voxels along x, and at most 8 along y";
+    if (!is_far(config) && c->halo[0] < 2 && c->halo[1] < 2 && c->halo[2] < 2)
+        return "a star that reaches one voxel is for variants far and far-pairs";
+    if (config->variant == FAR_PAIRS && resident(c, gpu, config) < 2)
+        return "two blocks must fit a multiprocessor";
     struct layout l;
     find_layout(c, config, &l);
     if (l.registers > VF_THREAD_REGISTERS ||
@@ -177,31 +200,40 @@ static double tiles_of_plane(const struct vf_kernel_case *c, const struct vf_ker
     return (double)vf_ceil_div(c->nx, size[0]) * (double)vf_ceil_div(c->ny, size[1]);
 }
 
-/* Whether all blocks are in the same planes: there is one chunk, and no more tiles than multiprocessors. Then
- * no plane is read twice, and what is beside a tile was just read for others. */
+/* How many tiles there are for each block that runs at once, if all blocks are in the same planes: there is
+ * one chunk. Up to 1, no plane is read twice, and what is beside a tile was just read for others. */
+static double tiles_in_step(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
+                            const struct vf_kernel_config *config)
+{
+    const int blocks = gpu->multiprocessors * (config->variant == FAR_PAIRS ? 2 : 1);
+    return config->stream < c->nz ? INFINITY : tiles_of_plane(c, config) / blocks;
+}
+
 static bool is_in_step(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                        const struct vf_kernel_config *config)
 {
-    return config->stream >= c->nz && tiles_of_plane(c, config) <= gpu->multiprocessors;
+    return tiles_in_step(c, gpu, config) <= 1;
 }
 
-/* Tiles in step that nearly all multiprocessors have one of. Their few warps are not enough for many terms:
- * 31 points are slower so, three lines of 9 much slower. Returns how many were added. */
+/* Tiles in step of which nearly all multiprocessors have as many as others. Their few warps are not enough
+ * for many terms: 31 points are slower so, three lines of 9 much slower. Returns how many were added. */
 static int add_far(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                    int room)
 {
-    static const int shapes[][3] = {{64, 4, 2}, {128, 2, 2}, {32, 8, 2}, {16, 16, 2}, {64, 8, 2}, {64, 4, 4}};
+    static const int shapes[][3] = {{64, 4, 2}, {128, 2, 2}, {32, 8, 2},  {16, 16, 2}, {64, 8, 2},
+                                    {64, 4, 4}, {64, 8, 1},  {128, 4, 1}, {128, 2, 1}, {64, 4, 1}};
     enum { FEW_TERMS = 20 };
     int count = 0;
     if (c->operations > FEW_TERMS)
         return 0;
-    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && count < room; i++) {
-        struct vf_kernel_config config = config_of(c, shapes[i], FAR);
-        config.stream = (int)c->nz;
-        if (is_in_step(c, gpu, &config) && tiles_of_plane(c, &config) > 0.75 * gpu->multiprocessors &&
-            forbids(c, gpu, &config) == NULL)
-            list[count++] = config;
-    }
+    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes); i++)
+        for (int variant = FAR; variant <= FAR_PAIRS && count < room; variant++) {
+            struct vf_kernel_config config = config_of(c, shapes[i], variant);
+            config.stream = (int)c->nz;
+            if (is_in_step(c, gpu, &config) && tiles_in_step(c, gpu, &config) > 0.75 &&
+                forbids(c, gpu, &config) == NULL)
+                list[count++] = config;
+        }
     return count;
 }
 
@@ -247,7 +279,9 @@ static double terms_along(const struct vf_kernel_case *c, int stars)
 /* Fitted to 13, 31 and 43 points on an H200: */
 /* Moving planes by a ring takes so many times what a copy takes, even without arithmetic. */
 #define RING 1.02
-/* The same with many planes on their way in blocks that are not in step (13 points of 1023 x 1023 x 511). */
+/* The same with many planes on their way, in blocks that are in step, and not (13 points of 1023 x 1023 x
+ * 511). */
+#define IN_STEP 0.98
 #define OUT_OF_STEP 1.07
 /* The few cells beside an end of a row take the time of so many sectors. */
 #define BORDER 7
@@ -263,7 +297,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     find_layout(c, config, &l);
     const int element = (int)vf_kernel_element(c), pack = vf_kernel_pack(c), rows = config->work[1];
     const bool in_step = is_in_step(c, gpu, config);
-    const double ring = config->variant == FAR && !in_step ? OUT_OF_STEP : RING;
+    const double ring = !is_far(config) ? RING : in_step ? IN_STEP : OUT_OF_STEP;
     const double planes = config->stream, beyond = 2.0 * c->halo[0], all = planes + beyond - l.above,
                  read = planes + beyond, cells = (double)rows * pack;
     const double row = vf_model_warp_sectors(0, element, l.tile_x),
@@ -296,17 +330,17 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
     t->loads_in_flight = 4 * l.ahead * brought;
-    t->overlap = config->variant == FAR && in_step ? VF_RUNS_AHEAD : VF_OVERLAPS;
+    t->overlap = is_far(config) && in_step ? VF_RUNS_AHEAD : VF_OVERLAPS;
     t->issue_warps = ISSUED / cells;
     /* If all sums are in registers, the compiler uses fewer than the layout has room for. */
     t->registers = l.registers - (l.above == 0 ? 8 : 0);
 }
 
 /* Whether planes of the chunk's inside have a loop of their own, in which nothing is asked about ends: in
- * long chunks, which are worth compiling it. Blocks in step are slower with it (star_stream.cu). */
+ * long chunks, which are worth compiling it. */
 static bool has_inner(const struct vf_kernel_config *config)
 {
-    return config->variant != FAR && config->stream >= 128;
+    return config->stream >= 128;
 }
 
 /* The loops for planes of the chunk, and the two for those beyond it. A term compiles in a fifth of the time
@@ -332,7 +366,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_star_stream = {
     .name = "star-stream",
-    .summary = "for wide star stencils: planes in shared memory, sums in registers",
+    .summary = "for star stencils: planes in shared memory, sums in registers",
     .file = "kernels/star_stream.cu",
     .variants = variants,
     .refuses = refuses,

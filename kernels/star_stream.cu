@@ -6,8 +6,8 @@
  * beside its own, packs along x and rows along y, and needs neither L1 nor other threads for them. So there
  * is little to do beside the sums, and the few warps for which many sums leave registers are enough.
  *
- * Planes beyond the ends of a block's chunk have no results there: of these it copies and adds only what is
- * read along z.
+ * Of planes beyond the ends of a block's chunk, which have no results there, it copies and adds only what is
+ * read along z. If all blocks run at once, in the same planes, they are kept in step (device_pace.h).
  *
  * If a star has too many sums for registers, the last VF_ABOVE terms along z are not added when their planes
  * come, but when the rest of the sum is complete, from planes that are still in the ring.
@@ -16,7 +16,7 @@
  * read the results at the cell itself.
  *
  * After P. S. Rawat et al., 2016, section 4.2, algorithm 3 at T = 1. It is the fastest for stars that reach
- * farther than a cell, which are bound by L1 or by instructions.
+ * farther than a cell, which are bound by L1 or by instructions, and for all that can be kept in step.
  *
  * Constants beside those of device.h, from kernels/star_stream.c:
  *   VF_PLANES          planes in the ring
@@ -31,6 +31,7 @@
 #include "kernels/device_pack.h"
 
 #include "kernels/device_gate.h"
+#include "kernels/device_pace.h"
 
 #define VF_TILE_X (VF_BLOCK_X * VF_PACK)
 #define VF_TILE_Y (VF_BLOCK_Y * VF_WORK_Y)
@@ -62,12 +63,13 @@
  * it; and there, those for which it sends for planes within it too, so that nothing is asked about ends. */
 enum { VF_BEYOND, VF_WITHIN, VF_INNER };
 
+/* Whether all blocks run at once, and how many of a multiprocessor. */
+#define VF_ALL_AT_ONCE (VF_VARIANT_FAR || VF_VARIANT_FAR_PAIRS)
+#define VF_RESIDENT (VF_VARIANT_FAR_PAIRS ? 2 : 1)
+
 /* Whether a block has few warps, of which sums take all registers. Then bounds are found anew for each plane,
  * and copies begin between two parts of a plane, not where all warps do so at once. */
 #define VF_CROWDED (VF_ABOVE > 1 && VF_THREADS <= 256)
-/* Whether bounds are kept. Blocks in step (`far`) are faster where they have that much to do for each plane:
- * otherwise they drift apart, and what is read of many planes at once comes more slowly. */
-#define VF_SPARE (!VF_CROWDED && !VF_VARIANT_FAR)
 
 /* What a block computes: its first cell in a plane, and its planes. */
 struct vf_course {
@@ -360,7 +362,7 @@ struct vf_stars {
     static VF_MEMBER int rows_of(const VfArgs &a, const vf_course &c)
     {
         const int rows = x_of(c) < a.nx ? a.ny - y_of(c) : 0;
-        return VF_SPARE ? vf_kept(rows) : rows;
+        return VF_CROWDED ? rows : vf_kept(rows);
     }
 
     static VF_MEMBER int x_of(const vf_course &c)
@@ -545,7 +547,7 @@ struct vf_stars {
     template <int kind>
     VF_MEMBER void take_planes(int first, int end, vf_gate &gate, unsigned &from, unsigned &to)
     {
-        const int stop = VF_SPARE ? vf_kept(end) : end;
+        const int stop = VF_CROWDED ? end : vf_kept(end);
         VF_NO_UNROLL for (int plane = first; plane < stop; plane++)
         {
             vf_cells own, star[VF_STARS];
@@ -561,6 +563,19 @@ struct vf_stars {
         }
     }
 
+    VF_MEMBER void take_inner_planes(int end, vf_gate &gate, unsigned &from, unsigned &to)
+    {
+        if (!VF_ALL_AT_ONCE)
+            return take_planes<VF_INNER>(course.begin, end, gate, from, to);
+        vf_pace pace(args, end - course.begin, VF_RESIDENT);
+        VF_NO_UNROLL for (int plane = course.begin; plane < end; plane += VF_PACE_PLANES)
+        {
+            pace.turn();
+            take_planes<VF_INNER>(plane, min(plane + VF_PACE_PLANES, end), gate, from, to);
+        }
+        pace.close();
+    }
+
     VF_MEMBER void sweep(vf_gate &gate)
     {
         const int first = course.begin - VF_HALO_Z,
@@ -571,7 +586,7 @@ struct vf_stars {
         __syncthreads();
         take_planes<VF_BEYOND>(first, course.begin, gate, from, to);
         if (VF_HAS_INNER)
-            take_planes<VF_INNER>(course.begin, inner_end, gate, from, to);
+            take_inner_planes(inner_end, gate, from, to);
         take_planes<VF_WITHIN>(inner_end, course.end, gate, from, to);
         take_planes<VF_BEYOND>(course.end, course.end + VF_DELAY, gate, from, to);
         vf_wait_copies<0>();

@@ -109,6 +109,12 @@ VF_CPU_INLINE void vf_cpu_wait_copies(unsigned groups)
     vf_cpu_machine->wait_copies(groups);
 }
 
+/* What blocks count together: kernels/device_pace.h. */
+VF_CPU_INLINE void vf_cpu_count_around(unsigned *count, unsigned last)
+{
+    vf_cpu_machine->count_around(count, last);
+}
+
 template <class T> VF_CPU_INLINE T vf_cpu_shuffle(unsigned mask, T value, int source, fake_place place)
 {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "shuffles take 32 or 64 bits");

@@ -291,6 +291,19 @@ static void unaligned_copy(void)
     run_kernel(KERNEL("VF_SHARED_MEMORY(s); vf_cpu_copy(s, a.in + 1, 16);"), 1, 1, 1, 16, ignored, 8);
 }
 
+#define COUNTS(last) KERNEL("static unsigned count; vf_cpu_count_around(&count, " #last ");")
+
+static void left_count(void)
+{
+    run_kernel(COUNTS(3), 5, 1, 1, 0, ignored, 1);
+}
+
+Test(fake_cuda, counts_end_at_zero)
+{
+    run_kernel(COUNTS(4), 5, 1, 1, 0, ignored, 1);
+    expect_end(left_count, "at the end of a launch 1 is left");
+}
+
 Test(fake_cuda, copies_are_between_multiples_of_their_size)
 {
     expect_end(unaligned_copy, "a copy of 16 bytes from or to a place that is no multiple of it");

@@ -8,6 +8,8 @@
 static const char *const small_tiles[] = {"star-stream:block=4x8:work=4x1x1:stream=700",
                                           "star-stream:variant=later:block=4x8:work=4x1x1:stream=3",
                                           "star-stream:variant=far:block=4x8:work=4x1x1:stream=700", NULL};
+static const char *const at_once[] = {"star-stream:variant=far:block=4x8:work=4x1x1:stream=700",
+                                      "star-stream:variant=far-pairs:block=4x8:work=4x1x1:stream=700", NULL};
 static const char *const large_tiles[] = {"star-stream:block=8x4:work=4x4x1:stream=5:virtual=1",
                                           "star-stream:block=8x8:work=4x2x1:stream=4:grid=flat",
                                           "star-stream:variant=later:block=8x4:work=4x4x1:stream=5",
@@ -48,6 +50,15 @@ Test(star_stream, wide_stars)
     CHECK(large_tiles, ((int[]){7, 5, 3}), VF_CONSTANT, volume);
     static const char *const tall_threads[] = {"star-stream:block=8x4:work=4x8x1:stream=6", NULL};
     CHECK(tall_threads, ((int[]){4, 4, 4}), VF_MIRROR, volume);
+}
+
+/* The last grid's planes are more than are on their way. */
+Test(star_stream, stars_of_one_voxel)
+{
+    static const int volume[][3] = {{1, 1, 1}, {15, 7, 4}, {16, 8, 5}, {17, 9, 31}};
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
+        CHECK(at_once, ((int[]){1, 1, 1}), (enum vf_boundary)boundary, volume);
+    CHECK(at_once, ((int[]){2, 2, 2}), VF_REFLECT, volume);
 }
 
 Test(star_stream, uneven_stars)

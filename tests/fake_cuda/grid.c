@@ -47,6 +47,7 @@ struct grid {
     bool reverse, shuffle;
     bool late; /* copies are done when they are waited for, and who arrives at a gate lets others go first */
     unsigned int seed;
+    unsigned int *count; /* NULL, or what blocks count together */
 };
 
 struct worker {
@@ -374,13 +375,22 @@ static void thread_ended(struct worker *w, struct thread *t)
 
 /* ---- blocks ---- */
 
+static void count_around(unsigned int *count, unsigned int last)
+{
+    unsigned int was = __atomic_load_n(count, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(count, &was, was >= last ? 0 : was + 1, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+        ;
+    __atomic_store_n(&this_worker->grid->count, count, __ATOMIC_RELAXED);
+}
+
 static __attribute__((const)) const struct fake_self *self(void)
 {
     return &this_worker->now->self;
 }
 
-const struct fake_machine fake_machine = {self,         barrier, collective,   open_gate,  arrive,
-                                          wait_arrived, copy,    close_copies, wait_copies};
+const struct fake_machine fake_machine = {self,         barrier, collective,   open_gate,   arrive,
+                                          wait_arrived, copy,    close_copies, wait_copies, count_around};
 
 static void set_order(struct worker *w, unsigned long long block)
 {
@@ -474,6 +484,11 @@ void fake_grid_run(const struct fake_launch *launch)
     work(workers[0]);
     for (int i = 1; i < count; i++)
         pthread_join(thread[i], NULL);
+    if (grid.count && *grid.count != 0) {
+        fprintf(stderr, "fake cuda: at the end of a launch %u is left of what its blocks counted\n",
+                *grid.count);
+        abort();
+    }
 }
 
 __attribute__((destructor)) static void close_workers(void)

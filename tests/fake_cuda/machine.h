@@ -39,6 +39,9 @@ struct fake_machine {
     void (*copy)(void *to, const void *from, unsigned long bytes);
     void (*close_copies)(void);
     void (*wait_copies)(unsigned int groups);
+    /* Adds 1 to what all blocks count together, or begins again at 0 after `last`. When a launch ends it must
+     * be 0 again. */
+    void (*count_around)(unsigned int *count, unsigned int last);
 };
 
 /* A compiled kernel exports these:
