@@ -337,7 +337,7 @@ enum vf_status vf_lengths_in_voxels(const struct vf_param *param, const struct v
                     context->filter, param->name, length, unit, axis_name[axis],
                     context->spacing_known[axis]
                         ? "which is known only without a unit of length"
-                        : "which the file does not state (in a TIFF or PNG 72 and 96 dpi count as not known)",
+                        : "which is not known (72 and 96 dpi of a TIFF or PNG count as not stated)",
                     unit, param->name);
             sigma[axis] = length * vf_unit_nanometres(unit) / voxel;
         } else if (isotropic && value->length_count == 1 && value->unit == VF_UNIT_BARE) {

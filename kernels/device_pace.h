@@ -2,12 +2,13 @@
  * drift apart; then many planes are read and written at once, which takes memory longer, and what neighbours
  * have read is gone from L2. A block waits when it would be a period ahead of the last one.
  *
- * This is a hint: a block that has waited often enough, perhaps because others are not running, goes on. */
+ * This is a hint: if others are not running, a block soon goes on without them. */
 #ifndef VF_DEVICE_PACE_H
 #define VF_DEVICE_PACE_H
 
 #define VF_PACE_PLANES 4 /* between two calls of turn() */
 #define VF_PACE_TURNS 2  /* of a period */
+#define VF_PATIENCE 64   /* how often a block asks in vain before it goes on, and waits no more */
 
 #if !defined(VF_ON_CPU) && __CUDA_ARCH__ < 800
 struct vf_pace {
@@ -66,7 +67,7 @@ struct vf_pace {
 
     /* Of blocks that go through so many planes, if a multiprocessor holds `resident` of them. */
     VF_MEMBER vf_pace(const VfArgs &args, int planes, unsigned int resident)
-        : blocks(gridDim.x * gridDim.y * gridDim.z), due(0), seen(0), turns(0), patience(64),
+        : blocks(gridDim.x * gridDim.y * gridDim.z), due(0), seen(0), turns(0), patience(VF_PATIENCE),
           is_leader(vf_thread() < 32 && args.tiles_z == 1 && blocks <= resident * vf_multiprocessors())
     {
         const int period = VF_PACE_PLANES * VF_PACE_TURNS;
@@ -86,8 +87,9 @@ struct vf_pace {
         if (is_leader) {
             const int phase = turns++ % VF_PACE_TURNS;
             if (phase == 0) {
-                while (__shfl_sync(0xffffffffu, seen, 0) < due && patience-- > 0)
+                for (; __shfl_sync(0xffffffffu, seen, 0) < due && patience > 0; patience--)
                     seen = vf_read_count(&vf_periods_begun);
+                patience = patience > 0 ? VF_PATIENCE : 0;
                 due += blocks;
                 add();
             } else if (phase == VF_PACE_TURNS - 1) {

@@ -271,9 +271,9 @@ static enum vf_status fail_unknown_topic(const char *name, struct vf_error *erro
     }
     return vf_fail(
         error, VF_USAGE,
-        "there is no filter, command or option '%.*s'%s ('volfilter list' shows the filters, 'volfilter "
+        "there is no filter, command or option '%.80s'%s ('volfilter list' shows the filters, 'volfilter "
         "--help' the commands and options; the manual page compares other programs)",
-        (int)(length < 80 ? length : 80), name, near);
+        name, near);
 }
 
 enum vf_status vf_cli_print_topic(FILE *to, const char *name, struct vf_error *error)

@@ -391,7 +391,7 @@ test_tune_takes_the_size_of_voxels() {
     fake 0 tune --budget 0.001 --spacing 1x2nm --like one.mrc gaussian:sigma=1nm
     prints "linear9@4x0x0(0)1 linear5@0x2x0(1)2"
     fake 2 tune --like one.mrc gaussian:sigma=1nm
-    says "needs the voxel size along x, which the file does not state"
+    says "needs the voxel size along x, which is not known"
 }
 
 # What is known of one size gives plans for another, which has yet to be measured.

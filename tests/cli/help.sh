@@ -67,6 +67,8 @@ test_help_of_commands() {
     says "there is no filter, command or option 'nosuch' ('volfilter list' shows the filters, 'volfilter --help' the commands and options; the manual page compares other programs)"
     expect 2 help tun
     says "there is no filter, command or option 'tun'; did you mean 'tune'?"
+    expect 2 help tune:
+    says "there is no filter, command or option 'tune:'; did you mean 'tune'?"
     expect 2 help sobel
     says "did you mean 'gradient:method=sobel'?"
     expect 2 help cval

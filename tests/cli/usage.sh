@@ -143,7 +143,7 @@ test_step_above_its_bound() {
 }
 
 test_unit_without_spacing() {
-    wrong "sigma=1um needs the voxel size along x, which the file does not state (in a TIFF or PNG 72 and 96 dpi count as not known); add --spacing XxYxZum" \
+    wrong "sigma=1um needs the voxel size along x, which is not known (72 and 96 dpi of a TIFF or PNG count as not stated); add --spacing XxYxZum" \
         -f gaussian:sigma=1um "$SMALL" o.png
     wrong "sigma=1um needs the voxel size along x, which is known only without a unit of length; add --spacing" \
         --spacing 1x1x1 -f gaussian:sigma=1um "$SMALL" o.png
