@@ -119,7 +119,7 @@ struct vf_copies {
         list = beside > 0 ? beside : 1,
     };
     const VfArgs &args;
-    const vf_course &course;
+    const vf_course course;
     const int x; /* the thread's first column */
     /* Where packs go in the ring's first plane, and where they are in a plane of the grid. */
     vf_place to, to_beside[list];
