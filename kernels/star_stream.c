@@ -340,7 +340,7 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
  * long chunks, which are worth compiling it. */
 static bool has_inner(const struct vf_kernel_config *config)
 {
-    return config->stream >= 128;
+    return config->stream >= 64;
 }
 
 /* The loops for planes of the chunk, and the two for those beyond it. A term compiles in a fifth of the time
