@@ -342,8 +342,7 @@ template <class S, bool is_short> struct vf_body_view {
 
 struct vf_stars {
     const VfArgs &args;
-    const vf_course course;
-    vf_copies copies;
+    vf_copies copies; /* which has the block's course */
     /* In the ring's first plane: the pack in the thread's columns of the first row that it reads. */
     const unsigned char *const memory;
     const int rows;      /* how many of the thread's rows are in the grid */
@@ -353,7 +352,7 @@ struct vf_stars {
     vf_cells sum[VF_STARS][VF_SUMS];
 
     VF_MEMBER vf_stars(const VfArgs &a, const vf_course &c, unsigned char *ring)
-        : args(a), course(c), copies(a, c, vf_place_of(ring)),
+        : args(a), copies(a, c, vf_place_of(ring)),
           memory(ring + vf_copies::bytes(threadIdx.y * VF_WORK_Y, VF_BORDER + threadIdx.x * VF_PACK)),
           rows(rows_of(a, c)), result_at(vf_row(a, y_of(c), c.begin) + x_of(c))
     {
@@ -525,7 +524,7 @@ struct vf_stars {
         vf_made made;
         add_along(own, star, made);
         add_above(place, made);
-        if (plane < course.begin + VF_DELAY)
+        if (plane < copies.course.begin + VF_DELAY)
             return;
         const REAL in_doubt = compute_bodies<true>(made);
         if (in_doubt != in_doubt)
@@ -566,9 +565,9 @@ struct vf_stars {
     VF_MEMBER void take_inner_planes(int end, vf_gate &gate, unsigned &from, unsigned &to)
     {
         if (!VF_ALL_AT_ONCE)
-            return take_planes<VF_INNER>(course.begin, end, gate, from, to);
-        vf_pace pace(args, end - course.begin, VF_RESIDENT);
-        VF_NO_UNROLL for (int plane = course.begin; plane < end; plane += VF_PACE_PLANES)
+            return take_planes<VF_INNER>(copies.course.begin, end, gate, from, to);
+        vf_pace pace(args, end - copies.course.begin, VF_RESIDENT);
+        VF_NO_UNROLL for (int plane = copies.course.begin; plane < end; plane += VF_PACE_PLANES)
         {
             pace.turn();
             take_planes<VF_INNER>(plane, min(plane + VF_PACE_PLANES, end), gate, from, to);
@@ -578,17 +577,18 @@ struct vf_stars {
 
     VF_MEMBER void sweep(vf_gate &gate)
     {
-        const int first = course.begin - VF_HALO_Z,
-                  inner_end = !VF_HAS_INNER ? course.begin : max(course.begin, course.end - VF_SENT - 1);
+        const int first = copies.course.begin - VF_HALO_Z,
+                  inner_end = !VF_HAS_INNER ? copies.course.begin
+                                            : max(copies.course.begin, copies.course.end - VF_SENT - 1);
         unsigned to = VF_SENT * VF_PLANE, from = 0;
         VF_UNROLL for (int i = 0; i < VF_SENT; i++) copies.send<false>(first + i, i * VF_PLANE);
         vf_wait_copies<VF_UNDER_WAY>();
         __syncthreads();
-        take_planes<VF_BEYOND>(first, course.begin, gate, from, to);
+        take_planes<VF_BEYOND>(first, copies.course.begin, gate, from, to);
         if (VF_HAS_INNER)
             take_inner_planes(inner_end, gate, from, to);
-        take_planes<VF_WITHIN>(inner_end, course.end, gate, from, to);
-        take_planes<VF_BEYOND>(course.end, course.end + VF_DELAY, gate, from, to);
+        take_planes<VF_WITHIN>(inner_end, copies.course.end, gate, from, to);
+        take_planes<VF_BEYOND>(copies.course.end, copies.course.end + VF_DELAY, gate, from, to);
         vf_wait_copies<0>();
     }
 };
