@@ -2,6 +2,7 @@
  * what it does, for the model. kernels/star_stream.cu is the kernel. */
 #include <math.h>
 
+#include "kernels/gpu_box.h"
 #include "kernels/gpu_sweep.h"
 #include "src/model.h"
 #include "src/size.h"
@@ -27,61 +28,76 @@ enum { READ = 2 };
 struct layout {
     int tile_x, tile_y; /* cells */
     int before, behind; /* packs beside a row of the tile */
-    int above;          /* terms along z that are added last (star_stream.cu) */
-    int stars;          /* so many stages, the first ones, are stars */
+    int above;          /* planes that are taken from the ring for results below them (star_stream.cu) */
+    int tables;         /* so many stages, the first ones, are tables of weights */
     int registers;      /* of a thread */
     int ahead, later;   /* planes on their way; of them, those without what is beside the tile */
     int planes;         /* in the ring */
     size_t plane;       /* elements of a plane in the ring */
 };
 
-/* Whether a stage is a table of weights over the first source that are all on the axes. */
-static bool is_star(const struct vf_flow *flow, const struct vf_stage *stage)
+/* Whether a stage is a table of weights over the first source. */
+static bool is_table(const struct vf_flow *flow, const struct vf_stage *stage)
 {
     return stage->stencil == VF_STENCIL_LINEAR && stage->input_count == 1 &&
-           stage->input[0] == flow->source[0] && vf_sweep_is_star(stage, 0);
+           stage->input[0] == flow->source[0];
 }
 
-/* A body of what stages make, that reads all of it at its own place. */
+/* The first so many stages are tables. */
+static int table_count(const struct vf_flow *flow)
+{
+    int count = 0;
+    while (count < flow->stage_count && is_table(flow, &flow->stage[count]))
+        count++;
+    return count;
+}
+
+/* Whether a table has weights off the axes. */
+static bool is_box(const struct vf_flow *flow)
+{
+    for (int s = table_count(flow) - 1; s >= 0; s--)
+        if (!vf_sweep_is_star(&flow->stage[s], 0))
+            return true;
+    return false;
+}
+
+/* Whether a stage is a body of what other stages make, at its own place, or, if there are no tables, of the
+ * source, of which it may read next neighbours along the axes. */
 static bool is_body(const struct vf_flow *flow, const struct vf_stage *stage)
 {
     if (stage->stencil == VF_STENCIL_LINEAR)
         return false;
     for (int k = 0; k < stage->input_count; k++) {
+        const bool is_source = stage->input[k] == flow->source[0];
+        const int most = is_source ? 1 : 0;
         int halo[3];
         vf_stage_halo(stage, flow->dim, k, halo);
-        if (!vf_is_pointwise(halo) || stage->input[k] == flow->source[0])
+        if (halo[0] > most || halo[1] > most || halo[2] > most ||
+            (is_source && (table_count(flow) > 0 || !vf_sweep_is_star(stage, k))))
             return false;
     }
     return true;
 }
 
-/* The first so many stages are stars. */
-static int star_count(const struct vf_flow *flow)
-{
-    int count = 0;
-    while (count < flow->stage_count && is_star(flow, &flow->stage[count]))
-        count++;
-    return count;
-}
-
 static const char *refuses(const struct vf_kernel_case *c)
 {
     const struct vf_flow *flow = c->flow;
-    const int stars = star_count(flow);
     if (flow->dim == 2)
         return "it is for volumes";
-    for (int s = stars; s < flow->stage_count; s++)
+    if (flow->source_count != 1)
+        return "it is for stencils of one array";
+    for (int s = table_count(flow); s < flow->stage_count; s++)
         if (!is_body(flow, &flow->stage[s]))
-            return "it is for star stencils of one array, followed by stages that read their results";
+            return "it is for convolutions, or stages that read next voxels along the axes, and what follows "
+                   "at the same voxel";
     for (int k = 0; k < flow->sink_count; k++)
         if (flow->sink[k] == flow->source[0])
             return "a result is a plain copy of an input";
-    if (flow->source_count != 1 || stars == 0 || c->halo[0] < 1 || (c->halo[1] < 1 && c->halo[2] < 1))
-        return "it is for star stencils of one array";
+    if (c->halo[0] < 1 || (c->halo[1] < 1 && c->halo[2] < 1))
+        return "it is for stencils that reach along z, and along x or y";
     if (vf_widening_ops(c, c->source_type[0]) > 0)
         return "what it reads would have to be converted";
-    return c->halo[0] > 16 || c->halo[1] > 16 || c->halo[2] > 16 ? "the star reaches too far" : NULL;
+    return c->halo[0] > 16 || c->halo[1] > 16 || c->halo[2] > 16 ? "the stencil reaches too far" : NULL;
 }
 
 static int packs_of(int cells, int pack)
@@ -105,16 +121,18 @@ static void find_layout(const struct vf_kernel_case *c, const struct vf_kernel_c
     l->behind = c->halo[2] > 0 ? packs_of(tail_of(c) + c->halo[2], pack) : 0;
     l->plane = (size_t)(l->tile_y + 2 * c->halo[1]) *
                (size_t)vf_ceil_div(l->tile_x + (l->before + l->behind) * pack, 2 * pack) * 2 * (size_t)pack;
-    l->stars = star_count(c->flow);
-    /* A star's sums begin at its own reach, and end with the farthest reach of all stars. */
-    int sums = l->stars * reach;
-    for (int s = 0; s < l->stars; s++)
+    l->tables = table_count(c->flow);
+    /* A table's sums begin at its own reach, and end with the farthest reach of all. Without tables the
+     * planes above and below are kept. */
+    int sums = l->tables > 0 ? l->tables * reach : 2 * reach;
+    for (int s = 0; s < l->tables; s++)
         sums += c->flow->stage[s].taps->halo[0];
     /* Beside sums: a thread's cells and their results, a row with what is beside it, and addresses. */
-    const int most = vf_kernel_most_registers(threads),
-              others = 20 + words * ((1 + l->stars) * cells + (2 * l->before + 1) * pack);
-    for (l->above = 0; l->above < reach && others + words * cells * sums > most; l->above++)
-        sums -= l->stars;
+    const int most = vf_kernel_most_registers(threads), results = l->tables > 0 ? l->tables : 1,
+              others = 20 + words * ((1 + results) * cells + (2 * l->before + 1) * pack);
+    l->above = l->tables > 0 ? 0 : reach;
+    for (; l->above < reach && others + words * cells * sums > most; l->above++)
+        sums -= l->tables;
     l->ahead = ahead_of[config->variant];
     /* No more than can be spared while the planes above are on their way, too. */
     const bool spares_two = is_far(config) || (l->above > 1 && tail_of(c) == 0);
@@ -156,12 +174,14 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return c->flow->is_double ? "a thread must have 2 voxels along x, and at most 8 along y"
                                   : "a thread must have 4 voxels along x, and at most 8 along y";
     if (!is_far(config) && c->halo[0] < 2 && c->halo[1] < 2 && c->halo[2] < 2)
-        return "a star that reaches one voxel is for variants far and far-pairs";
+        return "a stencil that reaches one voxel is for variants far and far-pairs";
+    if (!is_far(config) && is_box(c->flow))
+        return "weights off the axes are for variants far and far-pairs";
     if (config->variant == FAR_PAIRS && resident(c, gpu, config) < 2)
         return "two blocks must fit a multiprocessor";
     struct layout l;
     find_layout(c, config, &l);
-    if (l.registers > VF_THREAD_REGISTERS ||
+    if (l.registers > VF_THREAD_REGISTERS || (l.above > 0 && is_box(c->flow)) ||
         l.registers * config->block[0] * config->block[1] > gpu->sm_registers)
         return "work needs more registers than a thread has";
     return vf_kernel_limits(c, gpu, config, shared(c, config));
@@ -216,20 +236,25 @@ static bool is_in_step(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 }
 
 /* Tiles in step of which nearly all multiprocessors have as many as others. Their few warps are not enough
- * for many terms: 31 points are slower so, three lines of 9 much slower. Returns how many were added. */
+ * for many terms: 31 points are slower so, three lines of 9 much slower, and so are bodies that take roots
+ * one by one, or have six results. Boxes need 16 warps, of one block, which come and go together. Returns how
+ * many were added. */
 static int add_far(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                    int room)
 {
     static const int shapes[][3] = {{64, 4, 2}, {128, 2, 2}, {32, 8, 2},  {16, 16, 2}, {64, 8, 2},
                                     {64, 4, 4}, {64, 8, 1},  {128, 4, 1}, {128, 2, 1}, {64, 4, 1}};
-    enum { FEW_TERMS = 20 };
+    enum { FEW_TERMS = 20, TERMS_OF_BOX = 27, THREADS_OF_BOX = 512 };
+    const bool box = is_box(c->flow);
     int count = 0;
-    if (c->operations > FEW_TERMS)
+    if (c->operations > (box ? TERMS_OF_BOX : FEW_TERMS) || vf_has_branches(c) || c->flow->sink_count > 1)
         return 0;
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes); i++)
         for (int variant = FAR; variant <= FAR_PAIRS && count < room; variant++) {
             struct vf_kernel_config config = config_of(c, shapes[i], variant);
             config.stream = (int)c->nz;
+            if (box && (variant != FAR || shapes[i][2] > 1 || shapes[i][0] * shapes[i][1] < THREADS_OF_BOX))
+                continue;
             if (is_in_step(c, gpu, &config) && tiles_in_step(c, gpu, &config) > 0.75 &&
                 forbids(c, gpu, &config) == NULL)
                 list[count++] = config;
@@ -243,7 +268,7 @@ static bool gains_later(const struct vf_kernel_case *c, const struct vf_kernel_c
 {
     struct layout l;
     find_layout(c, config, &l);
-    return l.stars == 1 && l.above > 0;
+    return l.tables == 1 && l.above > 0;
 }
 
 static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
@@ -267,12 +292,13 @@ static int candidates(const struct vf_kernel_case *c, const struct vf_gpu *gpu, 
 
 /* ---- counts for the model ---- */
 
-/* Terms of a cell's sums that are in other planes. */
-static double terms_along(const struct vf_kernel_case *c, int stars)
+/* What is done at a cell of a plane beyond the chunk: a star's terms in other planes, all of a box's, and no
+ * body. */
+static double operations_beyond(const struct vf_kernel_case *c, const struct layout *l)
 {
     double terms = 0;
-    for (int s = 0; s < stars; s++)
-        terms += 2 * c->flow->stage[s].taps->halo[0];
+    for (int s = 0; s < l->tables; s++)
+        terms += is_box(c->flow) ? c->flow->stage[s].taps->count : 2 * c->flow->stage[s].taps->halo[0];
     return terms;
 }
 
@@ -287,8 +313,9 @@ static double terms_along(const struct vf_kernel_case *c, int stars)
 #define BORDER 7
 /* The share of the time for shared memory that is not hidden by arithmetic. */
 #define EXPOSED 0.1
-/* How many warps issue at the full rate, times the cells of a thread. */
+/* How many warps issue at the full rate, times the cells of a thread: boxes add to three sums at once. */
 #define ISSUED 96.0
+#define ISSUED_OF_BOX 64.0
 
 static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
                     const struct vf_kernel_config *config, struct vf_kernel_traffic *t)
@@ -303,7 +330,8 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     const double row = vf_model_warp_sectors(0, element, l.tile_x),
                  line = vf_model_warp_lines(0, element, l.tile_x);
     const double threads = (double)config->block[0] * config->block[1],
-                 borders = l.before > 0 ? 2 * l.tile_y : 0;
+                 corners = is_box(c->flow) ? 2 * c->halo[1] : 0,
+                 borders = l.before > 0 ? 2 * (l.tile_y + corners) : 0;
     t->read_sectors += ring * row * l.tile_y * planes;
     t->halo_sectors[0] += BORDER * borders * planes;
     t->halo_sectors[1] += row * 2 * c->halo[1] * planes;
@@ -318,20 +346,20 @@ static void traffic(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
     t->global_wavefronts += line * (read * l.tile_y + planes * 2 * c->halo[1]) + planes * borders;
     /* Packs that a thread takes from the ring: of each plane its own cells, of those of the chunk what is
      * beside them too. And packs of a plane that it copies to the ring. */
-    const double own = rows + (double)l.above * rows, beside = 2 * c->halo[1] + 2 * l.before * rows,
+    const double own = rows + (double)l.above * rows,
+                 beside = 2 * c->halo[1] + 2 * l.before * (rows + corners),
                  taken = all * own + planes * beside, brought = (double)l.plane / pack / threads;
     t->shared_wavefronts += EXPOSED * 4 * threads / 32 * (taken + read * brought);
     t->loads = read * brought;
     t->other_ops += threads * (taken + 8 * all + read * 4 * brought + narrowing * cells * planes);
-    /* Beyond the chunk there are only the terms along z. */
     *(c->flow->is_double ? &t->double_ops : &t->float_ops) +=
-        threads * cells * (planes * c->operations + (all - planes) * terms_along(c, l.stars));
+        threads * cells * (planes * c->operations + (all - planes) * operations_beyond(c, &l));
     t->threads = (int)threads;
     t->steps = (ptrdiff_t)all;
     t->barriers = all;
     t->loads_in_flight = 4 * l.ahead * brought;
     t->overlap = is_far(config) && in_step ? VF_RUNS_AHEAD : VF_OVERLAPS;
-    t->issue_warps = ISSUED / cells;
+    t->issue_warps = (is_box(c->flow) ? ISSUED_OF_BOX : ISSUED) / cells;
     /* If all sums are in registers, the compiler uses fewer than the layout has room for. */
     t->registers = l.registers - (l.above == 0 ? 8 : 0);
 }
@@ -347,8 +375,11 @@ static bool has_inner(const struct vf_kernel_config *config)
  * of other operations. */
 static double written(const struct vf_kernel_case *c, const struct vf_kernel_config *config)
 {
-    return 0.2 * config->work[0] * config->work[1] *
-           ((has_inner(config) ? 2 : 1) * c->operations + 4 * terms_along(c, star_count(c->flow)));
+    struct layout l;
+    find_layout(c, config, &l);
+    const double loops = has_inner(config) ? 2 : 1;
+    return (l.tables > 0 ? 0.2 : 1) * config->work[0] * config->work[1] *
+           (loops * c->operations + 4 * operations_beyond(c, &l));
 }
 
 static void define(const struct vf_kernel_case *c, const struct vf_kernel_config *config,
@@ -358,10 +389,11 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
     find_layout(c, config, &l);
     vf_text_add(text, "#define VF_PLANES %d\n#define VF_AHEAD %d\n#define VF_LATER %d\n#define VF_ABOVE %d\n",
                 l.planes, l.ahead, l.later, l.above);
-    vf_text_add(text, "#define VF_TAIL %d\n#define VF_STARS %d\n#define VF_HAS_INNER %d\n", tail_of(c),
-                l.stars, has_inner(config));
-    vf_define_each("VF_EACH_STAR", 0, l.stars, text);
-    vf_define_each("VF_EACH_BODY", l.stars, c->flow->stage_count, text);
+    vf_text_add(text, "#define VF_TAIL %d\n#define VF_TABLES %d\n#define VF_HAS_INNER %d\n", tail_of(c),
+                l.tables, has_inner(config));
+    vf_text_add(text, "#define VF_IS_BOX %d\n", is_box(c->flow));
+    vf_define_each("VF_EACH_TABLE", 0, l.tables, text);
+    vf_define_each("VF_EACH_BODY", l.tables, c->flow->stage_count, text);
 }
 
 const struct vf_gpu_scheme vf_gpu_star_stream = {

@@ -12,8 +12,10 @@
  * If a star has too many sums for registers, the last VF_ABOVE terms along z are not added when their planes
  * come, but when the rest of the sum is complete, from planes that are still in the ring.
  *
- * Several stars of one array, or lines, are summed side by side in one pass over it. Bodies may follow that
- * read the results at the cell itself.
+ * Several tables of one array, stars or lines, are summed side by side in one pass over it. Bodies may follow
+ * that read the results at the cell itself. If a table has weights off the axes, corners are copied too, and
+ * all of a plane's terms are added at once. Without tables bodies may read the array itself, next neighbours
+ * along the axes: they find those of the plane above in the ring, as the terms that a star adds last.
  *
  * After P. S. Rawat et al., 2016, section 4.2, algorithm 3 at T = 1. It is the fastest for stars that reach
  * farther than a cell, which are bound by L1 or by instructions, and for all that can be kept in step.
@@ -22,11 +24,12 @@
  *   VF_PLANES          planes in the ring
  *   VF_AHEAD           how many of them are on their way
  *   VF_LATER           of these, how many are so without what is beside the tile
- *   VF_ABOVE           how many terms along z are added last
+ *   VF_ABOVE           how many planes above the present one are taken from the ring for its results
  *   VF_TAIL            how many cells are in the grid of the pack in which its rows end; 0: all
  *   VF_HAS_INNER       1: planes of a chunk's inside have a loop of their own
- *   VF_STARS           so many of the stages, the first ones, are stars
- *   VF_EACH_STAR(F)    F(0) F(1) ... for the stars
+ *   VF_TABLES          so many of the stages, the first ones, are tables of weights
+ *   VF_IS_BOX          1: a table has weights off the axes
+ *   VF_EACH_TABLE(F)   F(0) F(1) ... for the tables
  *   VF_EACH_BODY(F)    the same for the other stages */
 #include "kernels/device_pack.h"
 
@@ -114,8 +117,9 @@ struct vf_copies {
     enum {
         edges = 2 * VF_HALO_Y, /* rows above the tile, and below */
         own_edges = (edges + VF_BLOCK_Y - 1) / VF_BLOCK_Y,
-        packs = VF_BEFORE + VF_BEHIND, /* beside each row */
-        beside = (VF_TILE_Y * packs + VF_THREADS - 1) / VF_THREADS,
+        packs = VF_BEFORE + VF_BEHIND,       /* beside each row */
+        corners = VF_IS_BOX ? VF_HALO_Y : 0, /* so many rows above the tile, and below, have such too */
+        beside = ((VF_TILE_Y + 2 * corners) * packs + VF_THREADS - 1) / VF_THREADS,
         list = beside > 0 ? beside : 1,
     };
     const VfArgs &args;
@@ -175,13 +179,16 @@ struct vf_copies {
     VF_MEMBER unsigned edge_at(int k)
     {
         const int edge = threadIdx.y + k * VF_BLOCK_Y;
-        return edge < edges ? pack_at(edge - VF_HALO_Y + between(k), 1) : VF_NOTHING;
+        return edge < edges
+                   ? pack_at(edge - VF_HALO_Y + between(k), corners > 0 && VF_HALO_X > 0 ? VF_PACK : 1)
+                   : VF_NOTHING;
     }
 
-    /* The row and the first column of a pack beside the tile's rows, counted from the ring's first column. */
+    /* The row, counted from the tile's first, and the first column of a pack beside rows, counted from the
+     * ring's first column. */
     static VF_MEMBER int row_beside(int k)
     {
-        return (vf_thread() + k * VF_THREADS) / packs;
+        return (vf_thread() + k * VF_THREADS) / packs - corners;
     }
 
     VF_MEMBER int column_beside(int k)
@@ -199,7 +206,7 @@ struct vf_copies {
     VF_MEMBER unsigned beside_at(int k)
     {
         const unsigned at = row_at(course.y + row_beside(k));
-        return row_beside(k) >= VF_TILE_Y                           ? VF_NOTHING
+        return row_beside(k) >= VF_TILE_Y + corners                 ? VF_NOTHING
                : x_beside(k) < 0 || x_beside(k) + VF_PACK > args.nx ? VF_AT_END
                : at == VF_OUTSIDE                                   ? VF_OUTSIDE
                                                                     : at + x_beside(k);
@@ -283,7 +290,8 @@ struct vf_copies {
      */
     VF_MEMBER bool is_beside_read(int plane)
     {
-        return VF_TAIL > 0 && VF_HALO_X > 0 ? plane >= course.begin - VF_HALO_Z : course.has(plane);
+        return VF_IS_BOX || (VF_TAIL > 0 && VF_HALO_X > 0) ? plane >= course.begin - VF_HALO_Z
+                                                           : course.has(plane);
     }
 
     /* Begins to copy the tile of the next plane, this one, and what is beside that of VF_LATER planes before,
@@ -298,32 +306,284 @@ struct vf_copies {
     }
 };
 
-/* ---- sums ---- */
+/* ---- what a thread makes of planes ---- */
 
 typedef REAL vf_cells[VF_WORK_Y][VF_PACK];
 
 /* A thread's cells of all that the stages make. */
 typedef vf_cells vf_made[VF_FIELDS - VF_INPUTS];
 
+/* A thread's own columns of the ring. */
+struct vf_window {
+    /* In the ring's first plane: the pack in the thread's columns of the first row that it reads. */
+    const unsigned char *const memory;
+
+    VF_MEMBER explicit vf_window(unsigned char *ring)
+        : memory(ring + vf_copies::bytes(threadIdx.y * VF_WORK_Y, VF_BORDER + threadIdx.x * VF_PACK))
+    {
+    }
+
+    template <class T> VF_MEMBER const T &at(unsigned place, int row, int column) const
+    {
+        return *(const T *)(memory + place + ((row * VF_PITCH + column) * (int)sizeof(REAL)));
+    }
+
+    VF_MEMBER void take(unsigned place, int row, int pack, REAL *to) const
+    {
+        const vf_vector v = at<vf_vector>(place, row, pack * VF_PACK);
+        VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[i] = vf_element(v, i);
+    }
+
+    VF_MEMBER void take_own(unsigned place, vf_cells &own) const
+    {
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) take(place, VF_HALO_Y + j, 0, own[j]);
+    }
+
+    /* A pack with what is beside it, from cell[0] on. */
+    VF_MEMBER void take_wide(unsigned place, int row, REAL (&cell)[VF_PACK + 2 * VF_BORDER]) const
+    {
+        VF_UNROLL for (int pack = -VF_BEFORE; pack <= VF_BEFORE; pack++)
+            take(place, row, pack, &cell[VF_BORDER + pack * VF_PACK]);
+    }
+
+    /* The same if only one cell on each side is read: it comes from the thread beside, for which shared
+     * memory takes a quarter of the time. */
+    VF_MEMBER void take_wide_by_one(unsigned place, int row, REAL (&cell)[VF_PACK + 2 * VF_BORDER]) const
+    {
+        enum { segment = VF_BLOCK_X < 32 ? VF_BLOCK_X : 32 };
+        const int lane = threadIdx.x % segment;
+        REAL *const own = &cell[VF_BORDER];
+        take(place, row, 0, own);
+        REAL before = __shfl_up_sync(0xffffffffu, own[VF_PACK - 1], 1, segment),
+             behind = __shfl_down_sync(0xffffffffu, own[0], 1, segment);
+        if (lane == 0)
+            before = at<REAL>(place, row, -1);
+        if (lane == segment - 1)
+            behind = at<REAL>(place, row, VF_PACK);
+        own[-1] = before;
+        own[VF_PACK] = behind;
+    }
+};
+
+#if VF_TABLES > 0
+VF_INLINE void vf_add(const VfArgs &args, int first, int t, const REAL *value, REAL (&to)[VF_PACK])
+{
+    const REAL weight = vf_param(args, first + t);
+    VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[i] =
+        t == 0 ? weight * value[i] : FMA(weight, value[i], to[i]);
+}
+#endif
+
+#if VF_IS_BOX
+/* A term of table s, whose weights begin at parameter `first`, for a row that is `away` rows from row j. */
+#define VF_ADD_TERM(t, dz, dy, dx)                      \
+    if ((dy) == away)                                   \
+        vf_add(args, first, t, &cell[VF_BORDER + (dx)], \
+               (VF_HALO_Z - (dz) == VF_SUMS ? begun : sum[table][VF_HALO_Z - (dz)])[j]);
+
+/* Sums with terms off the axes: all terms of a plane are added at once. */
+struct vf_results {
+    /* sum[s][m] is the sum of table s for the result m planes after the one that is completed next. Sums are
+     * not initialised: those of the first results that are stored begin with a product. */
+    vf_cells sum[VF_TABLES][VF_SUMS];
+
+    template <int kind> VF_MEMBER void take(const VfArgs &, const vf_window &, unsigned)
+    {
+    }
+
+    VF_MEMBER void complete(const VfArgs &args, const vf_window &ring, unsigned place, vf_made &made)
+    {
+        vf_cells begin[VF_TABLES]; /* sums that begin with this plane */
+        VF_UNROLL for (int row = 0; row < VF_WORK_Y + 2 * VF_HALO_Y; row++)
+        {
+            REAL cell[VF_PACK + 2 * VF_BORDER];
+            if (VF_HALO_X == 1)
+                ring.take_wide_by_one(place, row, cell);
+            else
+                ring.take_wide(place, row, cell);
+#define VF_ADD_ROW(s)                                    \
+    VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)        \
+    {                                                    \
+        constexpr int first = vf_stage_##s::first_param; \
+        const int away = row - VF_HALO_Y - j, table = s; \
+        vf_cells &begun = begin[s];                      \
+        VF_TAPS_##s(VF_ADD_TERM)                         \
+    }
+            VF_EACH_TABLE(VF_ADD_ROW)
+#undef VF_ADD_ROW
+        }
+        VF_UNROLL for (int s = 0; s < VF_TABLES; s++)
+        {
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+                VF_UNROLL for (int i = 0; i < VF_PACK; i++)
+                {
+                    made[s][j][i] = sum[s][0][j][i];
+                    VF_UNROLL for (int m = 1; m < VF_SUMS; m++) sum[s][m - 1][j][i] = sum[s][m][j][i];
+                    sum[s][VF_SUMS - 1][j][i] = begin[s][j][i];
+                }
+            }
+        }
+    }
+};
+#elif VF_TABLES > 0
 /* Terms of a star, whose weights begin at parameter `first`: those of a row of the present plane, `away` rows
  * from row j; and those of the thread's own cells in a plane `along` planes away. */
 #define VF_ADD_BESIDE(t, dz, dy, dx) \
     if ((dz) == 0 && (dy) == away)   \
-        add(first, t, &cell[VF_BORDER + (dx)], to[j]);
+        vf_add(args, first, t, &cell[VF_BORDER + (dx)], to[j]);
 #define VF_ADD_ALONG(t, dz, dy, dx)  \
     if (along != 0 && (dz) == along) \
-        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) add(first, t, own[j], to[j]);
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) vf_add(args, first, t, own[j], to[j]);
+
+/* Sums of stars. */
+struct vf_results {
+    /* As for boxes. */
+    vf_cells sum[VF_TABLES][VF_SUMS];
+    vf_cells own, star[VF_TABLES]; /* the thread's cells of the present plane; sums for results in it */
+
+    /* Adds what a plane of this kind has in results in it. */
+    template <int kind> VF_MEMBER void take(const VfArgs &args, const vf_window &ring, unsigned place)
+    {
+        VF_UNROLL for (int s = 0; s < VF_TABLES; s++)
+        {
+            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+            {
+                VF_UNROLL for (int i = 0; i < VF_PACK; i++) star[s][j][i] = sum[s][VF_DELAY][j][i];
+            }
+        }
+        if (kind == VF_BEYOND)
+            ring.take_own(place, own);
+        else
+            add_plane(args, ring, place);
+    }
+
+    VF_MEMBER void add_plane(const VfArgs &args, const vf_window &ring, unsigned place)
+    {
+        VF_UNROLL for (int row = 0; row < VF_WORK_Y + 2 * VF_HALO_Y; row++)
+        {
+            const int mine = row - VF_HALO_Y, is_own = mine >= 0 && mine < VF_WORK_Y;
+            REAL cell[VF_PACK + 2 * VF_BORDER];
+            if (is_own)
+                ring.take_wide(place, row, cell);
+            else
+                ring.take(place, row, 0, &cell[VF_BORDER]);
+#define VF_ADD_ROW(s)                                    \
+    VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)        \
+    {                                                    \
+        constexpr int first = vf_stage_##s::first_param; \
+        const int away = mine - j;                       \
+        vf_cells &to = star[s];                          \
+        VF_TAPS_##s(VF_ADD_BESIDE)                       \
+    }
+            VF_EACH_TABLE(VF_ADD_ROW)
+#undef VF_ADD_ROW
+            VF_UNROLL for (int i = 0; i < VF_PACK && is_own; i++) own[is_own ? mine : 0][i] =
+                cell[VF_BORDER + i];
+        }
+    }
+
+    /* Adds the terms that the thread's cells have in results of other planes, moves sums on by a plane, and
+     * gives those that are complete. */
+    VF_MEMBER void complete(const VfArgs &args, const vf_window &ring, unsigned place, vf_made &made)
+    {
+#define VF_ADD_OWN(s)                                                                                      \
+    VF_UNROLL for (int m = 0; m <= VF_SUMS; m++)                                                           \
+    {                                                                                                      \
+        constexpr int first = vf_stage_##s::first_param;                                                   \
+        const int along = VF_DELAY - m;                                                                    \
+        vf_cells to;                                                                                       \
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)                                                      \
+        {                                                                                                  \
+            VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[j][i] = along == 0    ? star[s][j][i]           \
+                                                                   : m < VF_SUMS ? sum[s][m][j][i]         \
+                                                                                 : REAL(0);                \
+        }                                                                                                  \
+        VF_TAPS_##s(VF_ADD_ALONG) VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)                            \
+        {                                                                                                  \
+            VF_UNROLL for (int i = 0; i < VF_PACK; i++)(m > 0 ? sum[s][m - 1] : made[s])[j][i] = to[j][i]; \
+        }                                                                                                  \
+    }
+        VF_EACH_TABLE(VF_ADD_OWN)
+#undef VF_ADD_OWN
+        add_above(args, ring, place, made);
+    }
+
+    /* Adds the last VF_ABOVE terms along z. */
+    VF_MEMBER void add_above(const VfArgs &args, const vf_window &ring, unsigned place, vf_made &made)
+    {
+        VF_UNROLL for (int along = VF_DELAY + 1; along <= VF_HALO_Z; along++)
+        {
+            vf_cells own;
+            place = vf_next(place);
+            ring.take_own(place, own);
+#define VF_ADD_ABOVE(s)                                  \
+    {                                                    \
+        constexpr int first = vf_stage_##s::first_param; \
+        vf_cells &to = made[s];                          \
+        VF_TAPS_##s(VF_ADD_ALONG)                        \
+    }
+            VF_EACH_TABLE(VF_ADD_ABOVE)
+#undef VF_ADD_ABOVE
+        }
+    }
+};
+#else
+/* What bodies read of the source, which is next to a cell: rows of the present plane with what is beside
+ * them, and the thread's own cells of the planes below and above. */
+struct vf_results {
+    REAL row[VF_WORK_Y + 2 * VF_HALO_Y][VF_PACK + 2 * VF_BORDER];
+    vf_cells own, below, above;
+
+    template <int kind> VF_MEMBER void take(const VfArgs &, const vf_window &ring, unsigned place)
+    {
+        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
+        {
+            VF_UNROLL for (int i = 0; i < VF_PACK; i++) below[j][i] = own[j][i];
+        }
+        if (kind == VF_BEYOND)
+            return ring.take_own(place, own);
+        VF_UNROLL for (int n = 0; n < VF_WORK_Y + 2 * VF_HALO_Y; n++)
+        {
+            const int mine = n - VF_HALO_Y, is_own = mine >= 0 && mine < VF_WORK_Y;
+            if (is_own)
+                ring.take_wide(place, n, row[n]);
+            else
+                ring.take(place, n, 0, &row[n][VF_BORDER]);
+            VF_UNROLL for (int i = 0; i < VF_PACK && is_own; i++) own[is_own ? mine : 0][i] =
+                row[n][VF_BORDER + i];
+        }
+    }
+
+    /* To be called behind the branch around what is not stored: before it, the compiler keeps the loop's
+     * counters in each thread's registers, and a Laplacian of 512^3 takes 6% longer. */
+    VF_MEMBER void take_above(const vf_window &ring, unsigned place)
+    {
+        ring.take_own(vf_next(place), above);
+    }
+
+    VF_MEMBER REAL at(int j, int i, int dz, int dy, int dx) const
+    {
+        return dz < 0 ? below[j][i] : dz > 0 ? above[j][i] : row[VF_HALO_Y + j + dy][VF_BORDER + i + dx];
+    }
+};
+#endif
 
 /* The accessor that a body sees. */
 template <class S, bool is_short> struct vf_body_view {
     enum { short_way = is_short, whole_steps = S::whole_steps };
     const VfArgs &args;
+    const vf_results &results;
     vf_made &made;
-    const int j, i;
+    const int x, y, plane, j, i; /* the thread's first cell, and which of its cells it is */
     REAL in_doubt;
 
-    VF_MEMBER REAL at(int k, int, int, int)
+    VF_MEMBER REAL at(int k, int dz, int dy, int dx)
     {
+#if VF_TABLES == 0
+        if (S::in(k) < VF_INPUTS)
+            return results.at(j, i, dz, dy, dx);
+#endif
         return made[S::in(k)-VF_INPUTS][j][i];
     }
     VF_MEMBER void put(int k, REAL value)
@@ -334,27 +594,32 @@ template <class S, bool is_short> struct vf_body_view {
     {
         return vf_stage_param<S>(args, p);
     }
+    VF_MEMBER bool open(int axis, bool upper)
+    {
+        return vf_is_cell_open(args, x + i, y + j, plane, axis, upper);
+    }
+    template <class Lower> VF_MEMBER REAL lower_face(int, REAL, Lower lower)
+    {
+        return lower();
+    }
     VF_MEMBER void doubt(REAL value)
     {
         in_doubt = in_doubt + value;
     }
 };
 
-struct vf_stars {
+/* A block's chunk. */
+struct vf_chunk {
     const VfArgs &args;
     vf_copies copies; /* which has the block's course */
-    /* In the ring's first plane: the pack in the thread's columns of the first row that it reads. */
-    const unsigned char *const memory;
+    const vf_window ring;
     const int rows;      /* how many of the thread's rows are in the grid */
     long long result_at; /* the element at which the first of them is in the next result */
-    /* sum[s][m] is the sum of star s for the result m planes after the one that is completed next. Sums are
-     * not initialised: those of the first results that are stored begin with a product. */
-    vf_cells sum[VF_STARS][VF_SUMS];
+    vf_results results;
 
-    VF_MEMBER vf_stars(const VfArgs &a, const vf_course &c, unsigned char *ring)
-        : args(a), copies(a, c, vf_place_of(ring)),
-          memory(ring + vf_copies::bytes(threadIdx.y * VF_WORK_Y, VF_BORDER + threadIdx.x * VF_PACK)),
-          rows(rows_of(a, c)), result_at(vf_row(a, y_of(c), c.begin) + x_of(c))
+    VF_MEMBER vf_chunk(const VfArgs &a, const vf_course &c, unsigned char *memory)
+        : args(a), copies(a, c, vf_place_of(memory)), ring(memory), rows(rows_of(a, c)),
+          result_at(vf_row(a, y_of(c), c.begin) + x_of(c))
     {
     }
 
@@ -374,109 +639,21 @@ struct vf_stars {
         return c.y + threadIdx.y * VF_WORK_Y;
     }
 
-    VF_MEMBER void add(int first, int t, const REAL *value, REAL (&to)[VF_PACK])
-    {
-        const REAL weight = vf_param(args, first + t);
-        VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[i] =
-            t == 0 ? weight * value[i] : FMA(weight, value[i], to[i]);
-    }
-
-    VF_MEMBER void take(unsigned place, int row, int pack, REAL *to)
-    {
-        const vf_vector v =
-            *(const vf_vector *)(memory + place + ((row * VF_PITCH + pack * VF_PACK) * (int)sizeof(REAL)));
-        VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[i] = vf_element(v, i);
-    }
-
-    VF_MEMBER void take_own(unsigned place, vf_cells &own)
-    {
-        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++) take(place, VF_HALO_Y + j, 0, own[j]);
-    }
-
-    /* Adds the terms of a plane to `star`, the sums for results in that plane; `own` gets the thread's cells.
-     */
-    VF_MEMBER void add_plane(unsigned place, vf_cells &own, vf_cells (&star)[VF_STARS])
-    {
-        VF_UNROLL for (int row = 0; row < VF_WORK_Y + 2 * VF_HALO_Y; row++)
-        {
-            const int mine = row - VF_HALO_Y, is_own = mine >= 0 && mine < VF_WORK_Y,
-                      packs = is_own ? VF_BEFORE : 0;
-            REAL cell[VF_PACK + 2 * VF_BORDER];
-            VF_UNROLL for (int pack = -packs; pack <= packs; pack++)
-                take(place, row, pack, &cell[VF_BORDER + pack * VF_PACK]);
-#define VF_ADD_ROW(s)                                    \
-    VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)        \
-    {                                                    \
-        constexpr int first = vf_stage_##s::first_param; \
-        const int away = mine - j;                       \
-        vf_cells &to = star[s];                          \
-        VF_TAPS_##s(VF_ADD_BESIDE)                       \
-    }
-            VF_EACH_STAR(VF_ADD_ROW)
-#undef VF_ADD_ROW
-            VF_UNROLL for (int i = 0; i < VF_PACK && is_own; i++) own[is_own ? mine : 0][i] =
-                cell[VF_BORDER + i];
-        }
-    }
-
-    /* Adds the terms that the thread's cells of a plane have in results of other planes, moves sums on by a
-     * plane, and gives those that are complete, but for add_above. */
-    VF_MEMBER void add_along(const vf_cells &own, const vf_cells (&star)[VF_STARS], vf_made &made)
-    {
-#define VF_ADD_OWN(s)                                                                                      \
-    VF_UNROLL for (int m = 0; m <= VF_SUMS; m++)                                                           \
-    {                                                                                                      \
-        constexpr int first = vf_stage_##s::first_param;                                                   \
-        const int along = VF_DELAY - m;                                                                    \
-        vf_cells to;                                                                                       \
-        VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)                                                      \
-        {                                                                                                  \
-            VF_UNROLL for (int i = 0; i < VF_PACK; i++) to[j][i] = along == 0    ? star[s][j][i]           \
-                                                                   : m < VF_SUMS ? sum[s][m][j][i]         \
-                                                                                 : REAL(0);                \
-        }                                                                                                  \
-        VF_TAPS_##s(VF_ADD_ALONG) VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)                            \
-        {                                                                                                  \
-            VF_UNROLL for (int i = 0; i < VF_PACK; i++)(m > 0 ? sum[s][m - 1] : made[s])[j][i] = to[j][i]; \
-        }                                                                                                  \
-    }
-        VF_EACH_STAR(VF_ADD_OWN)
-#undef VF_ADD_OWN
-    }
-
-    /* Adds the last VF_ABOVE terms along z. */
-    VF_MEMBER void add_above(unsigned place, vf_made &made)
-    {
-        VF_UNROLL for (int along = VF_DELAY + 1; along <= VF_HALO_Z; along++)
-        {
-            vf_cells own;
-            place = vf_next(place);
-            take_own(place, own);
-#define VF_ADD_ABOVE(s)                                  \
-    {                                                    \
-        constexpr int first = vf_stage_##s::first_param; \
-        vf_cells &to = made[s];                          \
-        VF_TAPS_##s(VF_ADD_ALONG)                        \
-    }
-            VF_EACH_STAR(VF_ADD_ABOVE)
-#undef VF_ADD_ABOVE
-        }
-    }
-
     /* Returns NaN if a short way left a result in doubt. */
-    template <bool is_short> VF_MEMBER REAL compute_bodies(vf_made &made)
+    template <bool is_short> VF_MEMBER REAL compute_bodies(int plane, vf_made &made)
     {
+        const int x = x_of(copies.course), y = y_of(copies.course);
         REAL in_doubt =
             -REAL(0); /* an addition to -0 changes nothing, so that the compiler can leave it out */
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             VF_UNROLL for (int i = 0; i < VF_PACK; i++)
             {
-#define VF_COMPUTE(s)                                                             \
-    {                                                                             \
-        vf_body_view<vf_stage_##s, is_short> view = {args, made, j, i, in_doubt}; \
-        vf_stage_##s::compute(view);                                              \
-        in_doubt = view.in_doubt;                                                 \
+#define VF_COMPUTE(s)                                                                                   \
+    {                                                                                                   \
+        vf_body_view<vf_stage_##s, is_short> view = {args, results, made, x, y, plane, j, i, in_doubt}; \
+        vf_stage_##s::compute(view);                                                                    \
+        in_doubt = view.in_doubt;                                                                       \
     }
                 VF_EACH_BODY(VF_COMPUTE)
 #undef VF_COMPUTE
@@ -501,34 +678,21 @@ struct vf_stars {
         result_at += args.plane;
     }
 
-    /* Adds what a plane of this kind has in `star`, the sums for results in it, and gives the thread's own
-     * cells. */
-    template <int kind> VF_MEMBER void take_plane(unsigned place, vf_cells &own, vf_cells (&star)[VF_STARS])
-    {
-        VF_UNROLL for (int s = 0; s < VF_STARS; s++)
-        {
-            VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
-            {
-                VF_UNROLL for (int i = 0; i < VF_PACK; i++) star[s][j][i] = sum[s][VF_DELAY][j][i];
-            }
-        }
-        if (kind == VF_BEYOND)
-            take_own(place, own);
-        else
-            add_plane(place, own, star);
-    }
-
-    /* Adds what it has in results of other planes, and stores the one that is complete. */
-    VF_MEMBER void complete(int plane, unsigned place, const vf_cells &own, const vf_cells (&star)[VF_STARS])
+    /* Stores the result that a plane completes. */
+    VF_MEMBER void complete(int plane, unsigned place)
     {
         vf_made made;
-        add_along(own, star, made);
-        add_above(place, made);
+#if VF_TABLES > 0
+        results.complete(args, ring, place, made);
+#endif
         if (plane < copies.course.begin + VF_DELAY)
             return;
-        const REAL in_doubt = compute_bodies<true>(made);
+#if VF_TABLES == 0
+        results.take_above(ring, place);
+#endif
+        const REAL in_doubt = compute_bodies<true>(plane - VF_DELAY, made);
         if (in_doubt != in_doubt)
-            compute_bodies<false>(made);
+            compute_bodies<false>(plane - VF_DELAY, made);
         store(made);
     }
 
@@ -549,13 +713,12 @@ struct vf_stars {
         const int stop = VF_CROWDED ? end : vf_kept(end);
         VF_NO_UNROLL for (int plane = first; plane < stop; plane++)
         {
-            vf_cells own, star[VF_STARS];
             if (!VF_CROWDED)
                 send_and_arrive<kind == VF_INNER>(plane, to, gate);
-            take_plane<kind>(from, own, star);
+            results.take<kind>(args, ring, from);
             if (VF_CROWDED)
                 send_and_arrive<kind == VF_INNER>(plane, to, gate);
-            complete(plane, from, own, star);
+            complete(plane, from);
             gate.wait();
             to = vf_next(to);
             from = vf_next(from);
@@ -597,8 +760,8 @@ VF_INLINE void vf_tile(const VfArgs &args, int tile_x, int tile_y, int tile_z)
 {
     VF_SHARED_MEMORY(memory);
     vf_gate gate(memory + VF_RING_AT + VF_RING);
-    vf_stars stars(args, vf_course_of(args, tile_x, tile_y, tile_z), memory + VF_RING_AT);
-    stars.sweep(gate);
+    vf_chunk chunk(args, vf_course_of(args, tile_x, tile_y, tile_z), memory + VF_RING_AT);
+    chunk.sweep(gate);
     gate.close();
 }
 

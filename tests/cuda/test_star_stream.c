@@ -16,20 +16,32 @@ static const char *const large_tiles[] = {"star-stream:block=8x4:work=4x4x1:stre
                                           "star-stream:variant=later:block=8x4:work=4x4x1:stream=200",
                                           "star-stream:variant=far:block=8x8:work=4x2x1:stream=7",
                                           NULL};
+/* Tiles of which a warp has several rows, one, or half of one. */
+static const char *const widths_at_once[] = {"star-stream:variant=far:block=8x4:work=4x2x1:stream=700",
+                                             "star-stream:variant=far:block=32x2:work=4x1x1:stream=4",
+                                             "star-stream:variant=far-pairs:block=64x1:work=4x3x1:stream=700",
+                                             NULL};
 static const char *const double_tiles[] = {"star-stream:block=4x8:work=2x1x1:stream=3",
                                            "star-stream:variant=later:block=4x8:work=2x1x1:stream=6", NULL};
+static const char *const doubles_at_once[] = {"star-stream:variant=far:block=4x8:work=2x1x1:stream=70", NULL};
 
-static void check_star(const char *const *scheme, const int radius[3], enum vf_boundary boundary,
-                       const int volume[][3], size_t volumes)
+static bool is_double(const char *const *scheme)
+{
+    return scheme == double_tiles || scheme == doubles_at_once;
+}
+
+static void check_taps(const char *const *scheme, enum flow_taps shape, const int radius[3],
+                       enum vf_boundary boundary, const int volume[][3], size_t volumes)
 {
     struct flow_case c;
-    flow_case_open(&c, 3, scheme == double_tiles, boundary);
+    flow_case_open(&c, 3, is_double(scheme), boundary);
     const int input = flow_case_sources(&c, 1);
-    flow_case_sinks(&c, flow_case_linear(&c, TAPS_STAR, radius, input, 1), 1);
+    flow_case_sinks(&c, flow_case_linear(&c, shape, radius, input, 1), 1);
     flow_case_check_sizes(&c, scheme, volume, volumes);
 }
-#define CHECK(scheme, radius, boundary, volume) \
-    check_star(scheme, radius, boundary, volume, sizeof(volume) / sizeof *(volume))
+#define CHECK_TAPS(scheme, shape, radius, boundary, volume) \
+    check_taps(scheme, shape, radius, boundary, volume, sizeof(volume) / sizeof *(volume))
+#define CHECK(scheme, radius, boundary, volume) CHECK_TAPS(scheme, TAPS_STAR, radius, boundary, volume)
 
 Test(star_stream, every_boundary_and_size)
 {
@@ -68,13 +80,73 @@ Test(star_stream, uneven_stars)
     CHECK(small_tiles, ((int[]){1, 3, 0}), VF_CONSTANT, volume);
 }
 
+Test(star_stream, boxes_of_one_voxel)
+{
+    static const int volume[][3] = {{1, 1, 1}, {2, 5, 3}, {15, 7, 4}, {16, 8, 5}, {17, 9, 31}, {34, 17, 11}};
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
+        CHECK_TAPS(&at_once[1], TAPS_BOX, ((int[]){1, 1, 1}), (enum vf_boundary)boundary, volume);
+    static const int wide[][3] = {{131, 6, 5}, {255, 5, 66}, {256, 8, 5}, {257, 9, 9}};
+    CHECK_TAPS(widths_at_once, TAPS_EDGES, ((int[]){1, 1, 1}), VF_MIRROR, wide);
+    CHECK_TAPS(widths_at_once, TAPS_BOX, ((int[]){1, 1, 1}), VF_CONSTANT, wide);
+}
+
+Test(star_stream, wider_boxes)
+{
+    static const int volume[][3] = {{1, 2, 3}, {9, 10, 11}, {33, 17, 9}, {36, 17, 70}};
+    CHECK_TAPS(widths_at_once, TAPS_BOX, ((int[]){1, 2, 2}), VF_REFLECT, volume);
+    CHECK_TAPS(widths_at_once, TAPS_BOX, ((int[]){1, 0, 1}), VF_CONSTANT, volume);
+    CHECK_TAPS(widths_at_once, TAPS_BOX, ((int[]){2, 1, 0}), VF_WRAP, volume);
+    CHECK_TAPS(widths_at_once, TAPS_EDGES, ((int[]){2, 1, 5}), VF_NEAREST, volume);
+}
+
+/* A box, a star and a line beside one another. */
+Test(star_stream, boxes_and_stars)
+{
+    static const int volume[][3] = {{3, 2, 1}, {16, 8, 6}, {37, 15, 9}};
+    struct flow_case c;
+    flow_case_open(&c, 3, false, VF_MIRROR);
+    const int input = flow_case_sources(&c, 1),
+              first = flow_case_linear(&c, TAPS_STAR, (const int[]){2, 1, 3}, input, 1);
+    flow_case_linear(&c, TAPS_BOX, (const int[]){1, 1, 1}, input, 1);
+    flow_case_linear(&c, TAPS_Z, (const int[]){1, 0, 0}, input, 1);
+    flow_case_body(&c, VF_STENCIL_magnitude, first);
+    flow_case_sinks(&c, first + 1, 3);
+    flow_case_check_sizes(&c, at_once, volume, sizeof volume / sizeof *volume);
+}
+
+/* Bodies that read the source: one, by itself; fluxes, which no end of the grid lets through; products, and
+ * what another body makes of these. */
+static void check_body(const char *const *scheme, enum vf_stencil_id stencil, enum vf_stencil_id then,
+                       int sinks, enum vf_boundary boundary)
+{
+    static const int volume[][3] = {{1, 1, 1}, {2, 5, 3}, {15, 7, 4}, {16, 8, 5}, {17, 9, 31}, {66, 17, 67}};
+    struct flow_case c;
+    flow_case_open(&c, 3, is_double(scheme), boundary);
+    c.has_any_bits = !is_double(scheme);
+    int made = flow_case_body(&c, stencil, flow_case_sources(&c, 1));
+    if (then != stencil)
+        made = flow_case_body(&c, then, made);
+    flow_case_sinks(&c, made, sinks);
+    flow_case_check_sizes(&c, scheme, volume, sizeof volume / sizeof *volume);
+}
+
+Test(star_stream, bodies_of_the_source)
+{
+    for (int boundary = 0; boundary < VF_BOUNDARY_COUNT; boundary++)
+        check_body(&at_once[1], VF_STENCIL_laplacian, VF_STENCIL_laplacian, 1, (enum vf_boundary)boundary);
+    check_body(at_once, VF_STENCIL_perona_malik_quadratic, VF_STENCIL_perona_malik_quadratic, 1, VF_MIRROR);
+    check_body(widths_at_once, VF_STENCIL_gradient_magnitude, VF_STENCIL_gradient_magnitude, 1, VF_REFLECT);
+    check_body(&at_once[1], VF_STENCIL_structure_tensor, VF_STENCIL_structure_tensor, 6, VF_CONSTANT);
+    check_body(&at_once[1], VF_STENCIL_structure_tensor, VF_STENCIL_coherence, 1, VF_WRAP);
+}
+
 /* Lines along each axis and a star, of the same array, and the length of three of them; what is stored. */
 static void check_length(const char *const *scheme, const int radius[3], int first, int sinks, bool any_bits,
                          enum vf_boundary boundary)
 {
     static const int volumes[][3] = {{1, 1, 1}, {5, 9, 4}, {16, 8, 6}, {17, 9, 11}, {34, 15, 9}};
     struct flow_case c;
-    flow_case_open(&c, 3, scheme == double_tiles, boundary);
+    flow_case_open(&c, 3, is_double(scheme), boundary);
     c.has_any_bits = any_bits;
     const int input = flow_case_sources(&c, 1),
               x = flow_case_linear(&c, TAPS_X, (const int[]){0, 0, radius[2]}, input, 1);
@@ -100,4 +172,6 @@ Test(star_stream, doubles)
     static const int volume[][3] = {{1, 2, 1}, {7, 7, 5}, {9, 17, 7}};
     CHECK(double_tiles, ((int[]){3, 2, 3}), VF_MIRROR, volume);
     CHECK(double_tiles, ((int[]){2, 1, 1}), VF_CONSTANT, volume);
+    CHECK_TAPS(doubles_at_once, TAPS_BOX, ((int[]){1, 1, 1}), VF_WRAP, volume);
+    check_body(doubles_at_once, VF_STENCIL_laplacian, VF_STENCIL_laplacian, 1, VF_REFLECT);
 }
