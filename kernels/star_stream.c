@@ -177,6 +177,11 @@ static const char *forbids(const struct vf_kernel_case *c, const struct vf_gpu *
         return "a stencil that reaches one voxel is for variants far and far-pairs";
     if (!is_far(config) && is_box(c->flow))
         return "weights off the axes are for variants far and far-pairs";
+    const int x = config->block[0];
+    if (is_box(c->flow) && (x < gpu->warp ? gpu->warp % x : x % gpu->warp) != 0)
+        return "a block's width must be a power of two or a multiple of a warp";
+    if (is_box(c->flow) && x * config->block[1] % gpu->warp != 0)
+        return "a block's threads must fill whole warps";
     if (config->variant == FAR_PAIRS && resident(c, gpu, config) < 2)
         return "two blocks must fit a multiprocessor";
     struct layout l;
