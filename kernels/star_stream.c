@@ -401,7 +401,7 @@ static void define(const struct vf_kernel_case *c, const struct vf_kernel_config
 
 const struct vf_gpu_scheme vf_gpu_star_stream = {
     .name = "star-stream",
-    .summary = "for star stencils: planes in shared memory, sums in registers",
+    .summary = "for stars, boxes and next neighbours: planes in shared memory, sums in registers",
     .file = "kernels/star_stream.cu",
     .variants = variants,
     .refuses = refuses,
