@@ -575,7 +575,7 @@ template <class S, bool is_short> struct vf_body_view {
     const VfArgs &args;
     const vf_results &results;
     vf_made &made;
-    const int x, y, plane, j, i; /* the thread's first cell, and which of its cells it is */
+    const int j, i;
     REAL in_doubt;
 
     VF_MEMBER REAL at(int k, int dz, int dy, int dx)
@@ -593,10 +593,6 @@ template <class S, bool is_short> struct vf_body_view {
     VF_MEMBER REAL param(int p)
     {
         return vf_stage_param<S>(args, p);
-    }
-    VF_MEMBER bool open(int axis, bool upper)
-    {
-        return vf_is_cell_open(args, x + i, y + j, plane, axis, upper);
     }
     template <class Lower> VF_MEMBER REAL lower_face(int, REAL, Lower lower)
     {
@@ -640,20 +636,19 @@ struct vf_chunk {
     }
 
     /* Returns NaN if a short way left a result in doubt. */
-    template <bool is_short> VF_MEMBER REAL compute_bodies(int plane, vf_made &made)
+    template <bool is_short> VF_MEMBER REAL compute_bodies(vf_made &made)
     {
-        const int x = x_of(copies.course), y = y_of(copies.course);
         REAL in_doubt =
             -REAL(0); /* an addition to -0 changes nothing, so that the compiler can leave it out */
         VF_UNROLL for (int j = 0; j < VF_WORK_Y; j++)
         {
             VF_UNROLL for (int i = 0; i < VF_PACK; i++)
             {
-#define VF_COMPUTE(s)                                                                                   \
-    {                                                                                                   \
-        vf_body_view<vf_stage_##s, is_short> view = {args, results, made, x, y, plane, j, i, in_doubt}; \
-        vf_stage_##s::compute(view);                                                                    \
-        in_doubt = view.in_doubt;                                                                       \
+#define VF_COMPUTE(s)                                                                      \
+    {                                                                                      \
+        vf_body_view<vf_stage_##s, is_short> view = {args, results, made, j, i, in_doubt}; \
+        vf_stage_##s::compute(view);                                                       \
+        in_doubt = view.in_doubt;                                                          \
     }
                 VF_EACH_BODY(VF_COMPUTE)
 #undef VF_COMPUTE
@@ -690,9 +685,9 @@ struct vf_chunk {
 #if VF_TABLES == 0
         results.take_above(ring, place);
 #endif
-        const REAL in_doubt = compute_bodies<true>(plane - VF_DELAY, made);
+        const REAL in_doubt = compute_bodies<true>(made);
         if (in_doubt != in_doubt)
-            compute_bodies<false>(plane - VF_DELAY, made);
+            compute_bodies<false>(made);
         store(made);
     }
 

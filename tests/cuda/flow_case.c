@@ -14,6 +14,10 @@ void flow_case_open(struct flow_case *c, int dim, bool is_double, enum vf_bounda
     *c = (struct flow_case){
         .cuda = device_open(),
         .flow = {.dim = dim, .is_double = is_double, .boundary = boundary, .constant = 2.5}};
+    c->flow.stage = c->stage;
+    c->flow.field_kind = c->kind;
+    c->flow.source = c->source;
+    c->flow.sink = c->sink;
     for (int k = 0; k < 16; k++)
         c->source_type[k] = c->sink_type[k] = is_double ? VF_F64 : VF_F32;
 }
@@ -263,10 +267,6 @@ void flow_case_check(struct flow_case *c, const char *const *scheme, ptrdiff_t n
     struct vf_error error;
     struct run run = {.c = c};
     int reach = 0;
-    c->flow.stage = c->stage;
-    c->flow.field_kind = c->kind;
-    c->flow.source = c->source;
-    c->flow.sink = c->sink;
     for (int i = 0; i < c->flow.stage_count; i++) {
         int most = 0;
         for (int k = 0; k < c->stage[i].input_count; k++) {

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 
 #include "flow_case.h"
+#include "kernels/gpu_scheme.h"
 
 /* Tiles of 16 x 8 and of 32 x 16 cells; in double, 8 x 8. */
 static const char *const small_tiles[] = {"star-stream:block=4x8:work=4x1x1:stream=700",
@@ -138,6 +139,25 @@ Test(star_stream, bodies_of_the_source)
     check_body(widths_at_once, VF_STENCIL_gradient_magnitude, VF_STENCIL_gradient_magnitude, 1, VF_REFLECT);
     check_body(&at_once[1], VF_STENCIL_structure_tensor, VF_STENCIL_structure_tensor, 6, VF_CONSTANT);
     check_body(&at_once[1], VF_STENCIL_structure_tensor, VF_STENCIL_coherence, 1, VF_WRAP);
+}
+
+/* A body may read the source, or what tables make of it, but not both. */
+Test(star_stream, bodies_of_the_source_and_of_tables_are_refused)
+{
+    const struct vf_gpu_scheme *const scheme = vf_gpu_scheme("star-stream", 11);
+    for (int first = 0; first < 2; first++) {
+        struct flow_case c;
+        flow_case_open(&c, 3, false, VF_NEAREST);
+        const int input = flow_case_sources(&c, 1);
+        for (int i = 0; i < 3; i++)
+            flow_case_linear(&c, TAPS_STAR, (const int[]){1, 1, 1}, input, 1);
+        flow_case_sinks(&c, flow_case_body(&c, VF_STENCIL_magnitude, input + first), 1);
+        struct vf_kernel_case kernel = {
+            .flow = &c.flow, .source_type = {VF_F32}, .sink_type = {VF_F32}, .nx = 20, .ny = 4, .nz = 4};
+        vf_kernel_case_derive(&kernel);
+        cr_expect_eq(vf_gpu_scheme_refuses(scheme, &kernel) != NULL, first == 0);
+        flow_case_close(&c);
+    }
 }
 
 /* Lines along each axis and a star, of the same array, and the length of three of them; what is stored. */
