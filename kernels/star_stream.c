@@ -242,8 +242,8 @@ static bool is_in_step(const struct vf_kernel_case *c, const struct vf_gpu *gpu,
 
 /* Tiles in step of which nearly all multiprocessors have as many as others. Their few warps are not enough
  * for many terms: 31 points are slower so, three lines of 9 much slower, and so are bodies that take roots
- * one by one, or have six results. Boxes need 16 warps, of one block, which come and go together. Returns how
- * many were added. */
+ * one by one, or have several results. Boxes need 16 warps, of one block, which come and go together. Returns
+ * how many were added. */
 static int add_far(const struct vf_kernel_case *c, const struct vf_gpu *gpu, struct vf_kernel_config *list,
                    int room)
 {

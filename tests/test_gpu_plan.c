@@ -329,8 +329,8 @@ static struct vf_ranked best_of_floats(const char *chain, ptrdiff_t nx, ptrdiff_
     return best;
 }
 
-/* As was measured on an H200: images that are read once go by tiles, large ones with four rows a thread,
- * volumes by streams. */
+/* As was measured on an H200: images that are read once go by tiles, large ones with four rows a thread, and
+ * lines in volumes that leave tiles little halo; other volumes by streams. */
 Test(gpu_plan, images_of_one_pass_go_by_tiles)
 {
     static const char *const of_images[] = {"gradient", "laplacian", "median"};
@@ -339,7 +339,14 @@ Test(gpu_plan, images_of_one_pass_go_by_tiles)
         cr_expect_str_eq(best.scheme->name, "big-tile", "%s: %s", of_images[i], best.scheme->name);
         cr_expect_eq(best.config.work[1], 4, "%s: %d", of_images[i], best.config.work[1]);
     }
-    cr_expect_str_eq(best_of_floats("gradient", 512, 512, 512).scheme->name, "register-stream");
+    static const char *const of_volumes[][2] = {{"gradient", "register-stream"},
+                                                {"gaussian:sigma=1x0x0", "big-tile"},
+                                                {"gaussian:sigma=0x1x0", "big-tile"},
+                                                {"gaussian:sigma=0x0x1", "associative"}};
+    for (int i = 0; i < COUNT(of_volumes); i++) {
+        const char *const name = best_of_floats(of_volumes[i][0], 512, 512, 512).scheme->name;
+        cr_expect_str_eq(name, of_volumes[i][1], "%s: %s", of_volumes[i][0], name);
+    }
 }
 
 /* As was measured on an H200: stars of 13 points, boxes of 27 and bodies that take no roots are fastest with
