@@ -306,7 +306,7 @@ struct vf_copies {
     }
 };
 
-/* ---- what a thread makes of planes ---- */
+/* ---- what a thread makes of planes: vf_results, for boxes, for stars, or for bodies of the source ---- */
 
 typedef REAL vf_cells[VF_WORK_Y][VF_PACK];
 
